@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from evenhand import ConfigError
@@ -100,6 +102,30 @@ def test_a_jury_that_sat_is_measured_by_its_own_verdicts() -> None:
 
     assert isinstance(found, JuryGain)
     assert (found.jury, found.gain) == ("panel", -0.025)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("rates", "true_gain"), [((0.8, 0.8, 0.8), 0.096), ((0.9, 0.85, 0.85), 0.052)])
+def test_the_interval_of_a_jurys_gain_covers_it_and_no_worse_judge_is_called_as_good(
+    rates: tuple[float, ...], true_gain: float
+) -> None:
+    chance, draws, covered, called, gains = random.Random(7), 400, 0, 0, 0.0
+    for draw in range(draws):
+        people = {f"{draw} {number}": True for number in range(200)}
+        panel = [
+            Votes(name=str(place), run="r", evaluator=None, verdicts={case: chance.random() < rate for case in people})
+            for place, rate in enumerate(rates)
+        ]
+
+        found = compare_judges(panel, people, margin=0.05)
+
+        assert isinstance(found.jury, JuryGain)
+        covered += found.jury.interval.low <= true_gain <= found.jury.interval.high
+        gains += found.jury.gain / draws
+        called += rates[0] > rates[1] and any(each.within for each in found.judges[1:] if each.name != found.best)
+    assert covered / draws >= 0.94
+    assert called / draws <= 0.05 + 3 * (0.05 * 0.95 / draws) ** 0.5
+    assert gains == pytest.approx(true_gain, abs=0.01)
 
 
 @pytest.mark.parametrize("margin", [0, 1, float("nan")])

@@ -149,8 +149,8 @@ def _require_judge(run: RunRecord, job: Job) -> None:
         if run.source is not None:
             raise
         raise ConfigError(
-            f"run {run.id} was judged by a program's own judge, which is not here; judge the same answers again by "
-            "that program, without the cache, and name both runs"
+            f"run {run.id} was judged by a program's own judge, which is not here; judge the answers again by that "
+            "program, without the cache, and name both runs"
         ) from None
 
 

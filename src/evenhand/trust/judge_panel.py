@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,6 +17,7 @@ from evenhand.stats.judged_labels import JudgedLabels
 from evenhand.stats.kappa import Kappa
 from evenhand.stats.refusal import Refused
 from evenhand.stats.shares import bonett_price, share
+from evenhand.stats.wilson import LEVEL
 from evenhand.trust.card import plain_values
 from evenhand.trust.evidence import majority
 
@@ -87,8 +89,8 @@ class JuryGain:
     """What a jury gains over its best member, in accuracy on the labelled cases.
 
     ``members`` chosen on other labels than those they are measured on have the accuracy ``best``; ``gain`` is that of
-    the jury minus that, with its interval. ``apparent`` is the gain over the member that is best on all labels, which
-    favours that member.
+    the jury minus that. Its interval holds for the best member, whichever that is. ``apparent`` is the gain over the
+    member that is best on all labels, which favours that member.
     """
 
     jury: str
@@ -206,8 +208,7 @@ def _behind(name: str, found: _Measured) -> tuple[float | None, Interval | None,
     own, best = found.right[name], found.right[found.best]
     if name == found.best:
         return 0.0, None, True
-    more = sum(one and not other for one, other in zip(own, best, strict=True))
-    fewer = sum(other and not one for one, other in zip(own, best, strict=True))
+    more, fewer = _differing(own, best)
     interval = bonett_price(more, fewer, len(own), found.level)
     return (more - fewer) / len(own), interval, interval.low >= -found.margin
 
@@ -268,8 +269,7 @@ def _jury_gain(
     }
     ours = [said[labelled[place]] == people[labelled[place]] for place in decided]
     theirs = [right[chosen[fold[place]]][place] for place in decided]
-    more = sum(one and not other for one, other in zip(ours, theirs, strict=True))
-    fewer = sum(other and not one for one, other in zip(ours, theirs, strict=True))
+    gain = (sum(ours) - sum(theirs)) / len(ours)
     accuracy, best = (share(sum(each), len(each), "labelled cases") for each in (ours, theirs))
     if isinstance(accuracy, Refused) or isinstance(best, Refused):  # which a share of some cases never is
         return _NO_LABELS
@@ -279,10 +279,27 @@ def _jury_gain(
         accuracy=accuracy,
         best=best,
         members=tuple(dict.fromkeys(chosen.values())),
-        gain=(more - fewer) / len(ours),
-        interval=bonett_price(more, fewer, len(ours)),
+        gain=gain,
+        interval=_over_the_best(ours, [[each[place] for place in decided] for each in right.values()], gain),
         apparent=(sum(ours) - top) / len(ours),
     )
+
+
+def _over_the_best(jury: Sequence[bool], members: Sequence[Sequence[bool]], gain: float) -> Interval:
+    """Return the interval of the least gain over a member, which is that over the best one, whoever that is.
+
+    The intervals over all members hold together, so that nobody has to be chosen for it.
+    """
+    level = 1 - (1 - LEVEL) / len(members)
+    over = [bonett_price(*_differing(jury, member), len(jury), level) for member in members]
+    low, high = min(each.low for each in over), min(each.high for each in over)
+    return Interval(low=min(low, gain), high=max(high, gain), method="bonett_price", level=LEVEL)
+
+
+def _differing(ours: Sequence[bool], theirs: Sequence[bool]) -> tuple[int, int]:
+    """Return on how many cases only we are right, and on how many only they are."""
+    pairs = Counter(zip(ours, theirs, strict=True))
+    return pairs[True, False], pairs[False, True]
 
 
 def _fold(case: str) -> int:
