@@ -18,7 +18,7 @@ KIND_TITLES: Final = {
     Kind.BIAS: "Do things count that must not?",
     Kind.ATTACK: "Can an answer talk it into a pass?",
 }
-HEADINGS: Final = ("probe", "outcome", "harm", "rate", "95 %", "limit", "p")
+HEADINGS: Final = ("probe", "outcome", "harm", "opposite", "rate", "95 %", "limit", "p")
 NO_CERTIFICATE: Final = (
     "A judge that passes may have faults that no probe looks for, and may do worse on your cases than on these: label "
     "some of its verdicts (evenhand label, evenhand calibrate)."
@@ -74,6 +74,7 @@ def row(found: ProbeResult) -> tuple[str, ...]:
         found.name,
         mark(found.outcome),
         f"{found.harmed:,} of {found.among:,}" if found.among else NONE,
+        NONE if found.opposite is None else f"{found.opposite:,}",
         rate,
         interval_text(found.interval),
         f"{found.limit:g}",

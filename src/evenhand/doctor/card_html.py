@@ -66,7 +66,7 @@ def _headline(found: Examination) -> Iterable[str]:
 
 
 def _probes(title: str, probes: list[ProbeResult]) -> Markup:
-    headings = ("Probe", "Outcome", "Harm", "Rate", "95 %", "Limit", "p")
+    headings = ("Probe", "Outcome", "Harm", "Opposite", "Rate", "95 %", "Limit", "p")
     rows = []
     for found in probes:
         name, *cells = row(found)
