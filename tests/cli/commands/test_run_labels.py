@@ -121,3 +121,16 @@ def test_answers_that_a_target_makes_anew_count_only_if_they_are_the_labelled_on
     assert done.code == 103
     assert "do not count, since the answers are not those that were labelled" in done.err
     assert done.json["summary"]["corrected"]["basis"] == "not_drawn"
+
+
+def test_a_run_that_is_looked_at_again_needs_its_file_no_more(
+    command: Command, capitals: Callable[..., None], labels: Path
+) -> None:
+    capitals(gates={"min_pass_rate_corrected": 0.6})
+    command("run", "suite.yaml", "--labels", "labels.csv")
+    labels.unlink()
+
+    again = command("resume", "last")
+
+    assert again.code == 0
+    assert "✓ pass min_pass_rate_corrected" in again.out

@@ -9,7 +9,7 @@ from typing import Any
 from evenhand.cli.console import Console
 from evenhand.cli.login_name import login_name
 from evenhand.domain.case import Case
-from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.errors import ConfigError, ReadOnlyError, did_you_mean
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.label import LABELS_FILE
 from evenhand.domain.run import RunRecord, RunStatus
@@ -61,10 +61,12 @@ def add_given_labels(store: Store, run: RunRecord, console: Console) -> ExitCode
     if run.status is not RunStatus.FINISHED:
         console.note("labels are used when all cases are judged")
         return ExitCode.OK
+    if not Path(path).is_file() and store.labels.state(run) is not None:
+        return ExitCode.OK  # they were stored when the run was reported before
     try:
         store.require_writable()
         reused = _read(path).add_to(store, run)
-    except ConfigError as error:
+    except (ConfigError, ReadOnlyError) as error:
         console.error(str(error))
         return ExitCode.USAGE
     for words in reused.words(seen_from_here(path)):
