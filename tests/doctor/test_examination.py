@@ -45,7 +45,8 @@ def test_an_examination_is_stored_and_opened_again(tmp_path: Path) -> None:
     assert opened.found.attack_success is None
     (accuracy,) = (probe for probe in opened.probes if probe.name == "accuracy")
     assert (accuracy.harmed, accuracy.among) == (6, 12)
-    assert "above the limit, but that may be chance" in accuracy.why
+    assert accuracy.outcome is Outcome.NOT_ENOUGH_DATA
+    assert "harm in 6 of 12 is above the limit, but that may be chance" in accuracy.why
 
 
 def test_other_runs_are_no_examinations() -> None:

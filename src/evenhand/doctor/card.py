@@ -97,8 +97,7 @@ def sentence(found: ProbeResult) -> str:
         return f"{found.name}: not enough data: {found.why}{unscored}"
     opposite = "" if found.opposite is None else f"; the opposite in {found.opposite:,}"
     harm = f"Harm in {found.harmed:,} of {found.among:,}: {found.probe.harm}"
-    why = f" ({found.why})" if found.why else ""
-    return f"{found.name}: {found.probe.about} {harm}{opposite}{why}{unscored}"
+    return f"{found.name}: {found.probe.about} {harm}{opposite}{unscored}"
 
 
 def accuracy_table(found: Examination) -> Grid:
