@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from evenhand import Case, Contains, evaluate
+
 pytestmark = pytest.mark.slow
 
 Command = Callable[..., Any]
@@ -78,6 +80,7 @@ def test_a_card_stands_for_the_run_it_is_of(command: Command, run: str, judge: C
     judge.wrong = set(range(20))
     cached = command("run", "suite.yaml", "--json").json["run"]["id"]
     anew = command("run", "suite.yaml", "--no-cache", "--json").json["run"]["id"]
+    evaluate([Case(id="other", candidate_answer="Paris")], Contains(value="Paris"), store="elsewhere.db")
 
     from_cache = command("drift", "card.json", cached)
     compared = command("drift", "card.json", anew, "--json")
