@@ -20,8 +20,8 @@ from evenhand.doctor.card import (
 )
 from evenhand.doctor.examination import Examination, ProbeResult
 from evenhand.domain.run import RunRecord
-from evenhand.reports.blocks import Grid
-from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
+from evenhand.reports.html.card_parts import block_sections, scroll, section, sentences
+from evenhand.reports.html.charts import Axis, forest, interval_mark
 from evenhand.reports.html.markup import join, tag
 from evenhand.reports.html.page import whole_document
 from evenhand.reports.phrases import interval_text
@@ -42,16 +42,16 @@ def card_html(run: RunRecord, found: Examination, more: Iterable[str] = ()) -> s
 def card_parts(found: Examination, more: Iterable[str] = ()) -> Markup:
     """Return everything below the title."""
     sections = [
-        _section(title, _probes(title, [each for each in found.probes if each.probe.kind is kind]))
+        section(title, _probes(title, [each for each in found.probes if each.probe.kind is kind]))
         for kind, title in KIND_TITLES.items()
         if any(each.probe.kind is kind for each in found.probes)
     ]
     return join(
         tag("p", *_headline(found), class_="headline"),
-        _lines(attack_lines(found)),
+        sentences(attack_lines(found)),
         *sections,
-        _accuracy(accuracy_table(found)) if found.accuracy else None,
-        _section("How to read this", _lines((*reading_lines(found), *more))),
+        block_sections([accuracy_table(found)]) if found.accuracy else None,
+        section("How to read this", sentences((*reading_lines(found), *more))),
     )
 
 
@@ -73,22 +73,9 @@ def _probes(title: str, probes: list[ProbeResult]) -> Markup:
         described = f"{name}: {mark(found.outcome)}, {found.harmed} of {found.among} {interval_text(found.interval)}"
         axis = Axis(left=0, right=1, line=found.limit, grid=(0, 0.25, 0.5, 0.75, 1))
         rows.append((name, interval_mark(name, found.rate, interval_of(found), axis, description=described), cells))
-    table = tag("div", forest(headings, rows, _SCALE), class_="scroll", tabindex="0", role="region", aria_label=title)
-    return join(table, _lines(map(sentence, probes)))
+    return join(scroll(forest(headings, rows, _SCALE), title), tag("ul", *map(_told, probes), class_="card-lines"))
 
 
-def _accuracy(grid: Grid) -> Markup:
-    return tag("section", shown(grid), class_="section")
-
-
-def _section(title: str, *parts: Markup | None) -> Markup:
-    return tag("section", tag("h2", title), *parts, class_="section")
-
-
-def _lines(lines: Iterable[str]) -> Markup:
-    return tag("ul", *(tag("li", _sentence(line), dir="auto") for line in lines), class_="card-lines")
-
-
-def _sentence(line: str) -> str:
-    end = "" if line.endswith((".", "!", "?", ")", "}")) else "."
-    return f"{line[:1].upper()}{line[1:]}{end}"
+def _told(found: ProbeResult) -> Markup:
+    name, _, what = sentence(found).partition(": ")
+    return tag("li", tag("code", name), f": {what}.")
