@@ -1041,6 +1041,10 @@ def addresses(site: Site) -> list[str]:
         f"/compare/case?a={site.targets}&case={LONG}",
         f"/trend?run={site.many}",
         f"/trend?run={site.targets}&metric=mean",
+        f"/drift?then={site.changed}&now={site.many}",
+        f"/drift?then={site.changed}&now={site.many}&anyway=yes",
+        "/judges/compare",
+        f"/judges/compare?run={site.changed}&run={site.many}&anyway=yes",
     ]
 
 
@@ -1077,6 +1081,7 @@ def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site) -> None
         f"/compare?a={first}&b={second}&b={site.many}", f"/compare?a={site.hostile_targets}", f"/trend?run={first}", f"/trend?prompt={site.hostile_prompt}",
         *(f"/compare/case?a={first}&b={second}&case={quote(name)}" for name in ids),
         f"/compare/case?a={site.hostile_targets}&case={quote(HOSTILE[0])}",
+        f"/drift?then={first}&now={second}&anyway=yes", f"/judges/compare?run={first}&run={second}&anyway=yes",
         f"/runs/{first}/results?text=%3Cscript%3E", f"/runs/{first}/evaluations?text=%3Cscript%3E", f"/runs/{site.hostile_targets}/results", *(f"/runs/{first}/results/{n}" for n in range(0, len(HOSTILE), 4)),
     ]:  # fmt: skip
         page.goto(site.address + address)

@@ -1,0 +1,44 @@
+"""The judge card of an examination as an HTML file, in a real browser: in both themes, and on a narrow screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has no types
+from playwright.sync_api import Page, expect
+
+from evenhand import examine_judge
+
+Open = Callable[..., Page]
+
+# One group, so that parallel workers do not each start a browser.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
+
+
+def lenient(_messages: object) -> dict[str, object]:
+    """Pass everything."""
+    return {"reasoning": "Fine.", "hits": [], "misses": [], "score": 0.9}
+
+
+@pytest.fixture(scope="module")
+def card(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the card of a judge that fails some probes, passes others, and leaves others open."""
+    examination = examine_judge(lenient, probes=["accuracy", "scale_use", "padding", "attack"], size=12, store=None)
+    return examination.save(tmp_path_factory.mktemp("cards") / "card.html")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_stands_in_anybodys_way(card: Path, open_page: Open, scheme: str) -> None:
+    page = open_page(card, color_scheme=scheme)
+
+    expect(page.locator(".headline")).to_contain_text("The judge failed 1 of 10 probes: scale_use.")
+    assert [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]] == []
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_is_wider_than_the_page(card: Path, open_page: Open, width: int) -> None:
+    page = open_page(card, viewport={"width": width, "height": 800})
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
