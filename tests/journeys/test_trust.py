@@ -1,4 +1,4 @@
-"""From a judged run to a judge that deserves trust, or does not: labels by two people, and the judge card.
+"""From a judged run to a judge that deserves trust, or does not: labels by two people, the judge card, and what follows.
 
 With commands, each a program of its own, over HTTP and on the pages; on SQLite and on PostgreSQL.
 """
@@ -101,3 +101,23 @@ def test_a_judge_is_put_to_the_test(db: str, tmp_path: Path) -> None:
     assert written["corrected"] == corrected
     assert "the judge is too strict" in typed("calibrate", run, db=db, code=103)
     assert Run.open(run, store=db).calibrate().as_dict()["corrected"] == corrected
+
+    # The next run takes the labels along: it reports what people would say, and is held to what the suite demands.
+    told = typed("run", "suite.yaml", "--labels", "labels.csv", db=db, code=103)
+    assert "people would pass" in told
+    assert "trust.min_sensitivity_low" in told
+    again = json.loads(typed("report", "last", "--json", db=db))["summary"]["corrected"]["pass_rate"]
+    assert (again["labels"], again["method"]) == (100, "post_stratified")
+    assert again["interval"]["low"] < 0.75 < again["interval"]["high"]
+
+    # Months later, the card stands for what the judge said then.
+    drifted = json.loads(typed("drift", "card.json", "last", "--json", db=db))
+    assert (drifted["outcome"], drifted["anchors"], drifted["flips"]) == ("ok", 100, 0)
+
+    # Of another run, more are drawn where the judge is unsure; their chances are in the file, to be weighed by.
+    other = typed("run", "suite.yaml", "--quiet", db=db).strip()
+    typed("label", other, "--sample", "40", "--uncertain", "0.5", "-o", "more.csv", db=db)
+    with (tmp_path / "more.csv").open(encoding="utf-8-sig", newline="") as file:
+        chances = [float(row["p"]) for row in csv.DictReader(file)]
+    assert len(chances) == 40
+    assert all(0 < chance <= 1 for chance in chances)
