@@ -202,7 +202,8 @@ def test_one_examination_finds_the_fault_that_is_there(name: str) -> None:
 
     failed = {probe.name for probe in found.failed}
     assert fault.found_by <= failed <= fault.found_by | fault.may_find
-    assert not found.undecided
+    # There are enough pairs for each probe: what is left open is harm above a limit that may be chance.
+    assert all("is above the limit, but that may be chance" in probe.why for probe in found.undecided)
     assert [probe.name for probe in found.probes] == list(PROBES)
 
 
