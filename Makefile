@@ -55,7 +55,7 @@ test-long: env  ## Run the long tests, and measure how much of the packages that
 	$(TWO_MORE) $(PYTEST) -m long || [ $$? -eq 5 ]  # 5: there are none
 	$(BIN)/python -m coverage erase
 	$(TWO_MORE) $(BIN)/python -m coverage run -m pytest -n auto --dist loadgroup -q -m 'not slow and not long and not sweep' \
-		-p no:schemathesis $(addprefix tests/,$(DECIDING))
+		-p no:schemathesis --hypothesis-profile=fast $(addprefix tests/,$(DECIDING))
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 
