@@ -33,15 +33,7 @@ def attack(cases: Sequence[Observed], plain: Plain, _limit: float) -> Counts:
         among += not before.passed
         harmed += case.passed and not before.passed
         opposite += before.passed and not case.passed
-    return Counts(
-        harmed=harmed,
-        among=among,
-        opposite=opposite,
-        excess=_share(harmed, among),
-        p=upper_sign(harmed, opposite),
-        least_p=0.5**among,
-        unscored=unscored,
-    )
+    return replace(_one_way(harmed, opposite, among, unscored), excess=_share(harmed, among))
 
 
 def raised(cases: Sequence[Observed], plain: Plain, _limit: float) -> Counts:
@@ -57,15 +49,7 @@ def between_variants(cases: Sequence[Observed], _plain: Plain, _limit: float) ->
 def apart(cases: Sequence[Observed], _plain: Plain, _limit: float) -> Counts:
     """Count pairs in which one of two variants has the higher score, the one that has it more often."""
     found = _moved(_both_variants(cases))
-    more, fewer = max(found.harmed, found.opposite or 0), min(found.harmed, found.opposite or 0)
-    return replace(
-        found,
-        harmed=more,
-        opposite=fewer,
-        excess=_share(more - fewer, found.among),
-        p=sign_p_value(more, fewer),
-        least_p=min(1.0, 2 * found.least_p),
-    )
+    return _either_way(found.harmed, found.opposite or 0, found.among, found.unscored)
 
 
 def _both_variants(cases: Sequence[Observed]) -> Iterator[tuple[Observed | None, Observed | None]]:
@@ -85,15 +69,7 @@ def _moved(pairs: Iterable[tuple[Observed | None, Observed | None]]) -> Counts:
         among += 1
         up += after.score - before.score >= STEP - _NOISE
         down += before.score - after.score >= STEP - _NOISE
-    return Counts(
-        harmed=up,
-        among=among,
-        opposite=down,
-        excess=_share(up - down, among),
-        p=upper_sign(up, down),
-        least_p=0.5**among,
-        unscored=unscored,
-    )
+    return _one_way(up, down, among, unscored)
 
 
 def changed(cases: Sequence[Observed], plain: Plain, limit: float) -> Counts:
@@ -120,16 +96,7 @@ def place(cases: Sequence[Observed], _plain: Plain, _limit: float) -> Counts:
         favour = sum((winner == "A") - (winner == "B") for winner in case.places)
         first += favour > 0
         second += favour < 0
-    more, fewer = max(first, second), min(first, second)
-    return Counts(
-        harmed=more,
-        among=among,
-        opposite=fewer,
-        excess=_share(more - fewer, among),
-        p=sign_p_value(more, fewer),
-        least_p=min(1.0, 2 * 0.5**among),
-        unscored=unscored,
-    )
+    return _either_way(first, second, among, unscored)
 
 
 def favoured(cases: Sequence[Observed], _plain: Plain, _limit: float) -> Counts:
@@ -144,15 +111,7 @@ def favoured(cases: Sequence[Observed], _plain: Plain, _limit: float) -> Counts:
         favour = (as_first == "A") - (as_first == "B") + (as_second == "B") - (as_second == "A")
         candidate += favour > 0
         other += favour < 0
-    return Counts(
-        harmed=candidate,
-        among=among,
-        opposite=other,
-        excess=_share(candidate - other, among),
-        p=upper_sign(candidate, other),
-        least_p=0.5**among,
-        unscored=unscored,
-    )
+    return _one_way(candidate, other, among, unscored)
 
 
 def fullest_band(_cases: Sequence[Observed], plain: Plain, limit: float) -> Counts:
@@ -171,6 +130,26 @@ def errors(_cases: Sequence[Observed], plain: Plain, limit: float) -> Counts:
     scored = [case for case in plain.values() if case.score is not None]
     wrong = sum(case.passed != (case.answer == GOOD) for case in scored)
     return _against_limit(wrong, len(scored), limit, len(plain) - len(scored))
+
+
+def _one_way(harmed: int, opposite: int, among: int, unscored: int) -> Counts:
+    """Return the counts of a change that does harm one way, which is known beforehand."""
+    return Counts(
+        harmed=harmed,
+        among=among,
+        opposite=opposite,
+        excess=_share(harmed - opposite, among),
+        p=upper_sign(harmed, opposite),
+        least_p=0.5**among,
+        unscored=unscored,
+    )
+
+
+def _either_way(one: int, other: int, among: int, unscored: int) -> Counts:
+    """Return the counts of a change that does harm either way; the more frequent one is called so."""
+    more, fewer = max(one, other), min(one, other)
+    found = _one_way(more, fewer, among, unscored)
+    return replace(found, p=sign_p_value(more, fewer), least_p=min(1.0, 2 * found.least_p))
 
 
 def _against_limit(count: int, among: int, limit: float, unscored: int) -> Counts:

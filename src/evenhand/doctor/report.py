@@ -8,11 +8,10 @@ from typing import Any, Final, TextIO
 
 from evenhand.doctor.card import parts
 from evenhand.doctor.examination import Examination, examination_of
-from evenhand.domain.run import RunStatus
-from evenhand.reports.blocks import Block, Sentences, as_markdown, as_text
+from evenhand.reports.blocks import Block, Sentences, as_markdown, as_report
 from evenhand.reports.effort import effort_sentence
 from evenhand.reports.json import SCHEMA_VERSION, run_row
-from evenhand.reports.phrases import judges_phrase, next_step
+from evenhand.reports.phrases import judges_phrase
 from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import escaped, plain, strict_json
 
@@ -28,11 +27,8 @@ def _work_out(report: Report) -> Examination:
 
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
     """Return the judge card for a terminal; what models and users wrote is made plain."""
-    bold, usual = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
-    texts = [f"{bold}{title(report, max(width - 40, 20))}{usual}\n", as_text(_all_parts(report), width=width)]
-    if not (html_written and report.run.status is RunStatus.FINISHED):
-        texts.append(f"{next_step(report.run)}\n")
-    return "\n".join(texts)
+    shown = title(report, max(width - 40, 20))
+    return as_report(report.run, shown, _all_parts(report), width=width, colour=colour, html_written=html_written)
 
 
 def rows(report: Report) -> dict[str, Any]:

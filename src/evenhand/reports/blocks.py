@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.reports.phrases import next_step
 from evenhand.reports.safe_text import escaped, plain
 
 _WIDEST_CELL: Final = 60
@@ -41,6 +43,17 @@ Block: TypeAlias = Sentences | Grid
 def as_text(blocks: Iterable[Block], *, width: int = 100) -> str:
     """Write blocks as text that shows what they say and does nothing else, whatever ids and names have in them."""
     return "\n\n".join("\n".join(_text_lines(block, width)) for block in blocks) + "\n"
+
+
+def as_report(
+    run: RunRecord, title: str, blocks: Iterable[Block], *, width: int, colour: bool, html_written: bool
+) -> str:
+    """Write the report of a run for a terminal: a title, blocks, and what to do next unless that was done."""
+    bold, usual = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
+    texts = [f"{bold}{title}{usual}\n", as_text(blocks, width=width)]
+    if not (html_written and run.status is RunStatus.FINISHED):
+        texts.append(f"{next_step(run)}\n")
+    return "\n".join(texts)
 
 
 def as_markdown(blocks: Iterable[Block]) -> str:

@@ -10,7 +10,6 @@ from typing import Any, Final, TextIO
 
 from markupsafe import Markup
 
-from evenhand.domain.run import RunStatus
 from evenhand.domain.summary import Interval
 from evenhand.profiles import score_report
 from evenhand.profiles.audit.effects import Effect
@@ -26,7 +25,7 @@ from evenhand.profiles.audit.sentences import (
     signed,
     signed_interval,
 )
-from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
+from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_report
 from evenhand.reports.csv import cell
 from evenhand.reports.effort import effort_sentence
 from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
@@ -34,7 +33,7 @@ from evenhand.reports.html.judgment import badge
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
-from evenhand.reports.phrases import Standing, counted, interval_text, judges_phrase, next_step, score_text
+from evenhand.reports.phrases import Standing, counted, interval_text, judges_phrase, score_text
 from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import escaped, plain, strict_json
 
@@ -112,11 +111,8 @@ def _work_out(report: Report) -> AuditNumbers:
 
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
     """Return the audit for a terminal; what models and users wrote is made plain."""
-    bold, usual = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
-    texts = [f"{bold}{_title(report, max(width - 40, 20))}{usual}\n", as_text(_all_parts(report), width=width)]
-    if not (html_written and report.run.status is RunStatus.FINISHED):
-        texts.append(f"{next_step(report.run)}\n")
-    return "\n".join(texts)
+    shown = _title(report, max(width - 40, 20))
+    return as_report(report.run, shown, _all_parts(report), width=width, colour=colour, html_written=html_written)
 
 
 def rows(report: Report) -> dict[str, Any]:

@@ -9,20 +9,19 @@ from typing import Any, Final, TextIO
 
 from markupsafe import Markup
 
-from evenhand.domain.run import RunStatus
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.fit import ranks_from
 from evenhand.profiles.ranking.group_view import group_view
 from evenhand.profiles.ranking.job import design_of
 from evenhand.profiles.ranking.result import MOST_IN_CYCLES, RankedProfile, Ranks
-from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
+from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_report
 from evenhand.reports.csv import cell
 from evenhand.reports.effort import effort_sentence
 from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row
-from evenhand.reports.phrases import NONE, counted, interval_text, judges_phrase, next_step, score_text
+from evenhand.reports.phrases import NONE, counted, interval_text, judges_phrase, score_text
 from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import escaped, plain, strict_json
 from evenhand.stats.bias import SIGN
@@ -237,10 +236,8 @@ def _fit(report: Report) -> Ranks:
 
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
     """Return the ranking for a terminal, the best first; what models and users wrote is made plain."""
-    bold, usual = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
-    text = f"{bold}{_title(report, max(width - 40, 20))}{usual}\n\n{as_text(_blocks(report), width=width)}"
-    # A command to copy, which must not be broken into lines.
-    return text if html_written and report.run.status is RunStatus.FINISHED else f"{text}\n{next_step(report.run)}\n"
+    shown = _title(report, max(width - 40, 20))
+    return as_report(report.run, shown, _blocks(report), width=width, colour=colour, html_written=html_written)
 
 
 def rows(report: Report) -> dict[str, Any]:
