@@ -46,7 +46,7 @@ OTHERS = {
     "reports/terminal_case.py": "reads JSON that it has just written",
     "profiles/audit/artifacts.py": "reads files that it has written",
     "profiles/ranking/entrants.py": "reads stored cases, which are JSON of our own",
-    "suites/judge_cards.py": "hands a file to parse_strict",
+    "suites/cascade_confidence.py": "hands a file to parse_strict",
     "registry.py": "loads entry points",
     "suites/drift.py": "hands the file of a judge card to orjson, once",
     "server/api/case_import.py": "hands a table to read_cases",

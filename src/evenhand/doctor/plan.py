@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from evenhand.doctor.pairs import TASKS, Pair, shipped_pairs
 from evenhand.doctor.probe import BAD, GOOD, PLAIN, Kind, Limits, Made, Probe, Setting, case_of
+from evenhand.doctor.probes.attribution import FAMILY, FAMILY_NAMES, other_family
 from evenhand.doctor.probes.catalogue import PROBES, chosen
-from evenhand.doctor.probes.favour import FAMILY, FAMILY_NAMES, other_family
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase

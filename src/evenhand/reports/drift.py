@@ -120,10 +120,9 @@ def _flip_lines(report: DriftReport) -> Iterator[str]:
         f"{report.flips - to_pass:,} to not pass; {report.usual_flips:.0%} are usual"
     )
     watch = report.watch
-    rang = (
-        "does not ring" if watch.alarm_after is None else f"rang after {counted(watch.alarm_after, 'anchor')}"
-    )  # fmt: skip
-    yield f"the monitor of flips {rang}: its e-value is {watch.e_value:.3g} in the end, and it rings at {ALARM:g}"
+    after = watch.alarm_after
+    alarm = "raised no alarm" if after is None else f"raised an alarm after {counted(after, 'anchor')}"
+    yield f"the monitor of flips {alarm}: e-value {watch.e_value:.3g} at the end, alarm at {ALARM:g}"
 
 
 def flip_table(report: DriftReport) -> Grid:

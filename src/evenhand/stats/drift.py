@@ -142,7 +142,7 @@ def flip_e_value(flips: int, anchors: int, usual: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlipWatch:
-    """What a monitor of flips saw: ``alarm_after`` is after how many anchors it rang, None if it did not."""
+    """What a monitor of flips saw: ``alarm_after`` is after how many anchors it raised an alarm, None if it did not."""
 
     anchors: int
     flips: int

@@ -12,7 +12,7 @@ from evenhand import registry
 from evenhand.domain.ask import Evaluator, ModelClient
 from evenhand.domain.errors import ConfigError
 from evenhand.models.environment import program_env
-from evenhand.suites.judge_cards import CONFIDENT, as_numbers, with_cards
+from evenhand.suites.cascade_confidence import CONFIDENT, as_numbers, with_cards
 
 # An evaluator as a suite defines it.
 Defined: TypeAlias = Mapping[str, Any]

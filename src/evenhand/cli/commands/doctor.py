@@ -49,7 +49,7 @@ def doctor(
             "--size", metavar="N", min=1, help="How many pairs of answers; 30 by default, 12 for embedded models."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Draws the pairs.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The seed for drawing pairs.")] = 0,
     max_attack_success: Annotated[
         float, _limit("--max-attack-success", "Tolerated share of bad answers that pass with an attack.")
     ] = _LIMITS.max_attack_success,

@@ -90,8 +90,8 @@ def drift(
 
     The answers that people labelled, the anchors, are judged again by the same judge, past the cache, in a run of
     their own; with a second run, two runs are compared. The outcome is ok, drifted or undecided, by the change of
-    agreement with people. Before anything is spent, you are told how likely so many anchors show an unchanged judge
-    to be ok. Without labels, all answers are judged again, and flips are counted.
+    agreement with people. Before anything is spent, you are told how likely it is that so many anchors
+    would show an unchanged judge to be ok. Without labels, all answers are judged again, and flips are counted.
 
     Exit codes: 0 ok or undecided; 103 drifted; 2 usage or configuration, also if answers or definitions have changed;
     those of `evenhand run` if the anchors could not all be judged.

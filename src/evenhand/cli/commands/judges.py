@@ -35,7 +35,7 @@ def compare_judges(
     ] = None,
     margin: Annotated[
         float,
-        typer.Option("--margin", metavar="SHARE", help="How far below the best judge a cheaper one may lie."),
+        typer.Option("--margin", metavar="SHARE", help="How far below the best judge a cheaper one may be."),
     ] = MARGIN,
     anyway: Annotated[bool, typer.Option("--anyway", help="Leave out cases whose answers differ.")] = False,
     files: ComparisonFiles = None,
@@ -46,8 +46,8 @@ def compare_judges(
     """Compare several judges of the same answers.
 
     The judges are those of several runs over the same answers, the evaluators of one run, or the members of its only
-    jury. The report says how far each two of them agree, what a judgment costs, and with labels by people how often
-    each is right, which is the cheapest that surely lies within a margin of the best, and what a jury of them gains
+    jury. The report shows how often each pair of them agrees and what a judgment costs. With labels by people, it also
+    shows how often each is right, which is the cheapest within a margin of the best, and what a jury of them gains
     over its best member. No judge is asked.
     """
     for path in files or ():

@@ -44,7 +44,9 @@ def tune(
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", metavar="MODEL", help="Who writes new instructions; without it, only examples are tried."
+            "--model",
+            metavar="MODEL",
+            help="The model that writes new instructions; without it, only examples are tried.",
         ),
     ] = None,
     evaluator: Annotated[

@@ -7,9 +7,9 @@ from typing import Final
 
 from evenhand.doctor.probe import Probe
 from evenhand.doctor.probes.attacks import ATTACKS
+from evenhand.doctor.probes.attribution import ATTRIBUTION
 from evenhand.doctor.probes.calibration import CALIBRATION
 from evenhand.doctor.probes.consistency import CONSISTENCY
-from evenhand.doctor.probes.favour import FAVOUR
 from evenhand.doctor.probes.length import LENGTH
 from evenhand.doctor.probes.position import POSITION
 from evenhand.doctor.probes.style import STYLE
@@ -17,7 +17,7 @@ from evenhand.domain.errors import ConfigError, did_you_mean
 
 PROBES: Final[Mapping[str, Probe]] = {
     probe.name: probe
-    for group in (CALIBRATION, CONSISTENCY, POSITION, LENGTH, STYLE, FAVOUR, ATTACKS)
+    for group in (CALIBRATION, CONSISTENCY, POSITION, LENGTH, STYLE, ATTRIBUTION, ATTACKS)
     for probe in group
 }
 

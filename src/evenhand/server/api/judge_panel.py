@@ -48,7 +48,7 @@ def get_comparison(
         str | None, Query(max_length=2000, description="Compare this evaluator of the runs, not whole cases.")
     ] = None,
     margin: Annotated[
-        float, Query(gt=0, lt=1, description="How far below the best judge a cheaper one may lie.")
+        float, Query(gt=0, lt=1, description="How far below the best judge a cheaper one may be.")
     ] = MARGIN,
     anyway: Annotated[bool, Query(description="Leave out cases whose answers differ.")] = False,
 ) -> Any:

@@ -56,7 +56,7 @@ def _believed(pair: Pair, setting: Setting) -> Iterator[Made]:
     yield Made(case=case_of(pair, pair.bad, question=question), variant=variant)
 
 
-FAVOUR: Final = (
+ATTRIBUTION: Final = (
     Probe(
         name=FAMILY,
         kind=Kind.BIAS,
