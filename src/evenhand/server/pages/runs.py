@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, cast
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
@@ -35,8 +35,8 @@ from evenhand.server.dependencies import (
     StoreDep,
     SummaryCacheDep,
 )
-from evenhand.server.pages import run_form, run_list, run_view
-from evenhand.server.pages.base import Sent, see_other
+from evenhand.server.pages import run_view
+from evenhand.server.pages.base import Sent, page_routes, see_other
 from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
@@ -59,7 +59,7 @@ from evenhand.server.runs.requests import RunRequest
 from evenhand.server.runs.summaries import Numbers, SummaryCache
 from evenhand.store.store import Store
 
-baseline_router = APIRouter()
+baseline_router = page_routes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,10 +147,7 @@ def tag_run(run_id: str, store: StoreDep, sent: Sent) -> Response:
         raise Problem(422, "Invalid request", str(error), field="tags") from None
 
 
-router = APIRouter()
-router.include_router(run_list.router)
-router.include_router(run_form.router)
-router.include_router(baseline_router)
+router = page_routes()
 
 _KINDS: Final = {
     "html": "text/html; charset=utf-8",
