@@ -10,9 +10,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evenhand.domain.comparison import TargetComparison
 from evenhand.domain.early_decision import stopped_decided
 from evenhand.domain.errors import ConfigError, EvenhandError, did_you_mean
 from evenhand.domain.exit_code import ExitCode, exit_code
@@ -21,18 +20,18 @@ from evenhand.domain.label import Draw, Label
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.summary import CorrectedNumbers, Summary
 from evenhand.domain.verdict import Verdict
-from evenhand.engine.judge_card import card_of
 from evenhand.engine.labelled import all_gates, labelled_overview
 from evenhand.engine.overview import results_at
 from evenhand.engine.store_location import DEFAULT, PlaceLike, StoreLocation
-from evenhand.engine.target_comparison import compare_targets
-from evenhand.reports.csv import COLUMNS, flat_rows
 from evenhand.reports.json import case_row
 from evenhand.reports.overview import Overview
 from evenhand.reports.phrases import mean_sentence
 from evenhand.reports.report import FORMATS, Report, write, writer_of
 from evenhand.store.store import Store
-from evenhand.trust.card import JudgeCard
+
+if TYPE_CHECKING:
+    from evenhand.domain.comparison import TargetComparison
+    from evenhand.trust.card import JudgeCard
 
 # By names of their own: to look into an enum, for each evaluation, takes seven times as long.
 _PASS, _BORDERLINE = Verdict.PASS, Verdict.BORDERLINE
@@ -189,6 +188,8 @@ class Run:
 
         With ``evaluator``, by the scores of that evaluator and not of whole cases. None where there is one target.
         """
+        from evenhand.engine.target_comparison import compare_targets  # noqa: PLC0415 - few runs have several
+
         with self.opened_store() as store:
             return compare_targets(store, self.record, baseline=baseline, evaluator=evaluator)
 
@@ -197,6 +198,8 @@ class Run:
 
         With ``evaluator``, of that evaluator, by the labels that people gave for it, and not of the cases as a whole.
         """
+        from evenhand.engine.judge_card import card_of  # noqa: PLC0415 - few runs have labels
+
         with self._place.opened(to_read=True) as store:
             return card_of(store, store.runs.find(self.id), evaluator=evaluator)
 
@@ -237,6 +240,8 @@ class Run:
 
     def to_pandas(self) -> Any:
         """Return a ``DataFrame`` with one row per case, evaluator and sample; a case without any has a row too."""
+        from evenhand.reports.csv import COLUMNS, flat_rows  # noqa: PLC0415
+
         try:
             pandas: Any = importlib.import_module("pandas")  # an extra, slow to load, and without types
         except ImportError:

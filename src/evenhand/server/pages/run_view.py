@@ -10,9 +10,9 @@ from urllib.parse import quote, urlencode
 
 from evenhand.domain.failure import Failure
 from evenhand.domain.run import RunRecord
+from evenhand.domain.run_kind import RANKING, is_audit, mode_of
 from evenhand.domain.summary import Tally
 from evenhand.evaluators.profile_score import SCALE
-from evenhand.profiles.job import RANKING, is_audit, mode_of
 from evenhand.profiles.scores import from_0_to_10
 from evenhand.reports.effort import Effort
 from evenhand.reports.html.run import RunView, run_facts
