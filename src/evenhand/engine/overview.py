@@ -224,7 +224,9 @@ def _is_plain(record: Evaluation | MadeAnswer, content: str) -> bool:
     for attempt in record.attempts:
         if type(attempt) is not Attempt or type(attempt.error) not in _ERROR_OR_NONE:
             return False
-        if not _is_plain_amount(attempt.cost) or (attempt.usage is not usage and not _is_plain_usage(attempt.usage)):
+        if not (_is_plain_amount(attempt.cost) and _is_plain_amount(attempt.saved)) or (
+            attempt.usage is not usage and not _is_plain_usage(attempt.usage)
+        ):
             return False
     return _is_plain_usage(usage)
 
@@ -239,4 +241,5 @@ def _is_plain_usage(usage: Usage | None) -> bool:
         and is_token_count(usage.input_tokens)
         and is_token_count(usage.output_tokens)
         and is_token_count(usage.cached_tokens)
+        and is_token_count(usage.cache_write_tokens)
     )

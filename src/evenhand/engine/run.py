@@ -15,17 +15,20 @@ from typing import TYPE_CHECKING, Any
 from evenhand.domain.early_decision import stopped_decided
 from evenhand.domain.errors import ConfigError, EvenhandError, did_you_mean
 from evenhand.domain.exit_code import ExitCode, exit_code
+from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult, Gates
 from evenhand.domain.label import Draw, Label
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.summary import CorrectedNumbers, Summary
 from evenhand.domain.verdict import Verdict
+from evenhand.engine.cost_forecast import CostForecast
 from evenhand.engine.labelled import all_gates, labelled_overview
 from evenhand.engine.overview import results_at
 from evenhand.engine.store_location import DEFAULT, PlaceLike, StoreLocation
+from evenhand.models.retry import BUDGET
 from evenhand.reports.json import case_row
 from evenhand.reports.overview import Overview
-from evenhand.reports.phrases import mean_sentence
+from evenhand.reports.phrases import cost_text, counted, mean_sentence
 from evenhand.reports.report import FORMATS, Report, write, writer_of
 from evenhand.store.store import Store
 
@@ -49,6 +52,8 @@ class Progress:
         self.passed = self.borderline = 0
         self.calls = self.cached = self.faults = 0
         self.cost: float | None = 0.0
+        # What the rest will cost, once enough cases are judged.
+        self.forecast: CostForecast | None = None
         # The error of the evaluation that failed last.
         self.latest_error: str | None = None
         # Which provider is gone and waited for, in words.
@@ -89,6 +94,25 @@ class Progress:
     def seconds_left(self) -> float | None:
         """How long the rest may take at this rate; None while that is unknown."""
         return (self.total - self.done) / self.rate if self.rate > 0 else None
+
+
+def stop_reason(why: str, progress: Progress) -> str:
+    """Say why a run stopped; where its money is spent, also how far it came and what the rest would cost."""
+    failure = Failure.of(why)
+    if failure.kind != BUDGET or not failure.message.startswith("max_cost") or progress.cost is None:
+        return why
+    done = f"{progress.done:,} of {counted(progress.total, 'evaluation')} are done"
+    rest = "" if progress.forecast is None else f", and the rest would cost {rest_text(progress.forecast)}"
+    return f"{why}; {done}{rest}"
+
+
+def rest_text(forecast: CostForecast) -> str:
+    """Write what the rest will cost.
+
+    >>> rest_text(CostForecast(spent=0.1, rest=0.5, low=0.42, high=0.58, cases=25))
+    'about $0.50 [$0.42, $0.58]'
+    """
+    return f"about {cost_text(forecast.rest)} [{cost_text(forecast.low)}, {cost_text(forecast.high)}]"
 
 
 _TEXT = "text"
