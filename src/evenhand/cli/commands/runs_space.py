@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from evenhand.cli.console import Console, confirm
-from evenhand.cli.options import DB, Db, Yes
+from evenhand.cli.options import DB, Db, DryRun, Yes
 from evenhand.domain.errors import ConfigError, RunBusyError
 from evenhand.domain.run import RunRecord
 from evenhand.engine.store_location import StoreLocation
@@ -31,7 +31,7 @@ def prune_runs(
     older_than: Annotated[
         float | None, typer.Option("--older-than", metavar="DAYS", min=0, help="Delete only runs older than this.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be deleted, and delete nothing.")] = False,
+    dry_run: DryRun = False,
     yes: Yes = False,
     db: Db = DB,
 ) -> None:
