@@ -21,11 +21,11 @@ from evenhand.engine.store_location import StoreLocation
 from evenhand.models.resolve import unasked
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, written_whole
+from evenhand.suites.suite_edit import with_evaluator
 from evenhand.tuner.job import TuneJob, all_parts
 from evenhand.tuner.prepare import prepare, require_tunable
 from evenhand.tuner.result import tuning_of
 from evenhand.tuner.settings import FOLDS, HELD_OUT, SEED, SHOWN
-from evenhand.tuner.suite_file import tuned_suite
 
 _SUITES = (".yaml", ".yml")
 
@@ -144,7 +144,14 @@ def _write_suites(session: Session, report: Report, run: RunRecord, suites: Sequ
         if not found.adopted or found.evaluator is None:
             session.console.note(f"{path} was not written: nothing was adopted")
             continue
-        text = tuned_suite(Path(run.source or ""), found.evaluator)
+        text = with_evaluator(_text_of(run.source or ""), found.evaluator, name=run.source or "the suite")
         with written_whole(path) as out:
             out.write(text.encode())
         session.console.note(f"wrote {path}")
+
+
+def _text_of(suite: str) -> str:
+    try:
+        return Path(suite).read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{suite}: the suite cannot be read: {error}") from None
