@@ -11,6 +11,7 @@ import typer
 
 from evenhand.cli.commands.calibrate import given_labels
 from evenhand.cli.options import Estimate, RunOptions, RunOrLast
+from evenhand.cli.runs.labels import find_to_label
 from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import Session, open_session
 from evenhand.cli.runs.start import NewRun, start_run
@@ -85,7 +86,7 @@ def tune(
         unasked(estimate),
         StoreLocation(options.db).opened(to_read=estimate) as store,
     ):
-        record = store.runs.find(run)
+        record = find_to_label(store, run, session.console)
         require_tunable(record)
         _require_writable(record, suites)
         tuning = prepare(
