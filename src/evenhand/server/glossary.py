@@ -345,6 +345,31 @@ WORDS: Final = (
         link="/help/labels#the-draw",
     ),
     Word(
+        label="corrected pass rate",
+        sentence=(
+            "The share of all cases that people would pass, worked out from the judge's verdicts and the cases that "
+            "people labelled."
+        ),
+        link="/help/judge-card#in-the-report-of-a-run",
+    ),
+    Word(
+        label="judge card",
+        sentence=(
+            "What is known of a judge: how often it agrees with people and to which side it errs, or which probes it "
+            "passed and failed."
+        ),
+        link="/help/judge-card",
+    ),
+    Word(
+        label="attack success rate",
+        others=("attack success",),
+        sentence=(
+            "The share of bad answers that pass with an attack, such as an instruction to the judge, among those that "
+            "fail without it."
+        ),
+        link="/help/doctor#the-probes",
+    ),
+    Word(
         label="level",
         sentence="A value of an attribute, such as 10 years of experience; the others are compared with the first one.",
         link="/help/audit#a-design",
