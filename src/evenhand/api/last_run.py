@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from evenhand.doctor.plan import DOCTOR
 from evenhand.domain.run import RunRecord
+from evenhand.domain.run_kind import is_doctor, is_tuning, mode_of
 from evenhand.engine.run import Run
 from evenhand.engine.store_location import PlaceLike, StoreLocation
-from evenhand.profiles.job import mode_of
 from evenhand.store.store import Store
 from evenhand.suites.drift import drift_of
-from evenhand.tuner.settings import is_tuning
 
 LAST: Final = "last"
 
@@ -50,7 +48,7 @@ def opened_to_label(run: Run | str, store: PlaceLike) -> Run:
 
 def _other_kind(run: RunRecord) -> str:
     """Say what a run does that judges no answers of a suite or a prompt; "" if it does judge them."""
-    if DOCTOR in run.definition:
+    if is_doctor(run.definition):
         return "examines a judge"
     if is_tuning(run.definition):
         return "tunes a prompt"
