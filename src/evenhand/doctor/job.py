@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from evenhand import registry
-from evenhand.doctor.plan import ALONE, DEFAULT_SIZE, DOCTOR, EMBEDDED_SIZE, Plan
+from evenhand.doctor.plan import ALONE, DEFAULT_SIZE, EMBEDDED_SIZE, Plan
 from evenhand.doctor.probe import RIGHT, Limits
 from evenhand.doctor.probes.catalogue import PROBES, QUICK
 from evenhand.domain.ask import ModelClient
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import PlannedCase
+from evenhand.domain.run_kind import DOCTOR
 from evenhand.domain.scale import is_finite_number
 from evenhand.engine.identity import describe
 from evenhand.engine.job import Job
@@ -183,8 +184,3 @@ def _called(subject: Subject, client: ModelClient | None) -> str:
     if subject.source is None and client is not None:
         return client.name
     return f"{name_of(subject.evaluator)} in {Path(subject.source or '').name}"
-
-
-def is_doctor(definition: Mapping[str, Any]) -> bool:
-    """Return whether a run examines a judge, by its definition."""
-    return DOCTOR in definition

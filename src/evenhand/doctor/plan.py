@@ -15,10 +15,9 @@ from evenhand.doctor.probes.examples import ORDER, examples_for, lacks_order
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase
+from evenhand.domain.run_kind import DOCTOR
 from evenhand.suites.evaluators import JUDGE_TYPE, type_of
 
-# The key of a run's definition that says that it examines a judge.
-DOCTOR: Final = "doctor"
 DEFAULT_SIZE: Final = 30
 # A model on this machine takes seconds for a question.
 EMBEDDED_SIZE: Final = 12
