@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gc
 import ipaddress
 import itertools
 import json
@@ -33,6 +34,17 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("evenhand")
 # What `make test-fast` asks for.
 hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("evenhand"), max_examples=10)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among the tests: there are many, and all stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class NetworkRefusedError(Exception):

@@ -10,7 +10,7 @@ from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 
 from evenhand.domain.run import RunRecord
-from evenhand.profiles.job import is_scoring, mode_of
+from evenhand.domain.run_kind import is_scoring, mode_of
 from evenhand.reports.html.judgment import RANKED
 from evenhand.reports.phrases import NONE, cost_text, duration_text
 from evenhand.reports.safe_text import plain

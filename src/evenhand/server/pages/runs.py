@@ -20,10 +20,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
 from evenhand.api.report_kind import report_kind_of
-from evenhand.doctor.job import is_doctor
 from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
-from evenhand.profiles.job import mode_of
+from evenhand.domain.run_kind import is_doctor, mode_of
 from evenhand.reports.comparison import verdict_sentence
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, writer_of
