@@ -208,7 +208,7 @@ Fork = Annotated[
     bool, option("--fork", help="If the suite has changed, continue in a new run that keeps what is still valid.")
 ]
 Canonical = Annotated[bool, option("--canonical", help="Print the canonical report, the same for equal results.")]
-DryRun = Annotated[bool, option("--dry-run", help="Read and check everything, but store nothing.")]
+DryRun = Annotated[bool, option("--dry-run", help="Check everything and show what would be done, but change nothing.")]
 
 # Arguments and options that a few commands share, and that are no settings.
 RUN_HELP: Final = "its id, the start of it, last, or previous: the one before the last, of the same suite."

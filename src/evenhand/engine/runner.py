@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from evenhand.domain.case import Case
-from evenhand.domain.errors import RunBusyError, ScriptExhaustedError, StoreError
-from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.errors import RunBusyError, StoreError
+from evenhand.domain.evaluation import Status
 from evenhand.domain.failure import Failure
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
-from evenhand.drive.driver import drive
 from evenhand.engine.breaker import PROBE_INTERVALS, OutageObserver, Patience
 from evenhand.engine.budget import Budget
+from evenhand.engine.case_hand import CaseHand
 from evenhand.engine.committer import Committer
-from evenhand.engine.concurrency_limit import is_refusal
+from evenhand.engine.cost_forecast import CaseCosts
 from evenhand.engine.early_stop import EarlyStop, early_stop_of
-from evenhand.engine.gateway import Abandoned, Gateway
-from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
+from evenhand.engine.gateway import Gateway
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.never_scored import Confirm, NeverScoredWatch
 from evenhand.engine.overview import LiveOverview
 from evenhand.engine.plan import extend
-from evenhand.engine.run import Progress
-from evenhand.engine.targets.base import Target
+from evenhand.engine.run import Progress, stop_reason
 from evenhand.engine.work import Todo, Work, drawn_work, remaining_work
 from evenhand.models.retry import RetryPolicy
 from evenhand.store.results import case_at
-from evenhand.store.rows import answer_row, dumps, evaluation_row
 from evenhand.store.run_owner import HEARTBEAT_SECONDS
 from evenhand.store.store import Store
 
@@ -73,16 +66,15 @@ class Runner:
             tell=tell,
         )
         self._progress = Progress()
+        self._costs = CaseCosts(run.repeat)
         # Of a run that began with nothing: the others are read when they have ended.
         self._overview: LiveOverview | None = None
         # What cannot be kept need not be asked for either.
         self._committer = Committer(store, failed=lambda error: self.gateway.stop(Failure("store", str(error))))
         self._never_scored = NeverScoredWatch(pace.max_consecutive_errors, stop=self.gateway.stop, confirm=confirm)
-        self._fingerprints = Fingerprints()
-        self._target = "" if job.target is None else digest_of(job.target.description())
         # A worker holds its place until what it does is committed, so that no more than these are lost with the
         # process. Places that no worker needs are lent to cases with several things to do.
-        self._free_places = 0
+        self._hand = self._hand_of(run)
         self._workers: list[asyncio.Task[None]] = []
         self._reading = asyncio.Lock()
         self._interrupted = False
@@ -91,12 +83,16 @@ class Runner:
         # Whether all is planned that there will be.
         self._whole = job.following is None
 
+    def _hand_of(self, run: RunRecord) -> CaseHand:
+        return CaseHand(self._job, self.gateway, run.number, self)
+
     @property
     def progress(self) -> Progress:
         """How the run is getting on, up to now: also what was asked and given up."""
         progress, budget = self._progress, self.budget
         progress.calls, progress.faults, progress.cached = budget.calls, budget.faults, self.gateway.cached
         progress.cost = budget.cost if budget.cost_is_known else None
+        progress.forecast = self._costs.forecast(progress.total - progress.done, spent=budget.cost)
         progress.paused = self.gateway.paused
         return progress
 
@@ -144,11 +140,11 @@ class Runner:
             else:
                 work = drawn_work(self._store, self._run, self._job, self._early.order, **how)
             count = min(self._pace.concurrency, max((self._run.cases - first) * self._run.repeat, 1))
-            self._free_places = self._pace.concurrency - count
+            self._hand.free_places = self._pace.concurrency - count
             self._workers = [asyncio.create_task(self._worker(work)) for _ in range(count)]
             await self._end_of_workers()
             await self.gateway.settle_refusals()
-            if self._whole or self._stopping or self.gateway.refused is not None:
+            if self._whole or self.is_stopping or self.gateway.refused is not None:
                 return
             first, resuming = self._run.cases, False
             # In a thread: what follows may take long to work out, and others are on this loop.
@@ -171,7 +167,13 @@ class Runner:
             worker.cancel()
 
     @property
-    def _stopping(self) -> bool:
+    def undecided(self) -> asyncio.Future[bool] | None:
+        """The question to the user that is still open; nothing should begin before it is answered."""
+        return self._never_scored.undecided
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether no other evaluation should begin."""
         return self._interrupted or self.gateway.stopped is not None
 
     @property
@@ -192,10 +194,10 @@ class Runner:
         if (refused := self.gateway.refused) is not None:
             self.gateway.stop(refused)
         # Of errors to be done again, a stop may have left some.
-        elif self._whole and judged >= expected and not (self._stopping and self._pace.retry_errors):
+        elif self._whole and judged >= expected and not (self.is_stopping and self._pace.retry_errors):
             return self._mark(RunStatus.FINISHED)
         if self.gateway.stopped is not None:
-            return self._mark(RunStatus.STOPPED, self.gateway.stopped)
+            return self._mark(RunStatus.STOPPED, stop_reason(self.gateway.stopped, self.progress))
         return self._mark(RunStatus.INTERRUPTED, "it was interrupted")
 
     def _mark(self, status: RunStatus, reason: str = "") -> RunRecord:
@@ -222,13 +224,13 @@ class Runner:
     async def _worker(self, work: Iterator[Work]) -> None:
         try:
             while (item := await self._next(work)) is not None:
-                if self._never_scored.undecided is not None:
-                    await asyncio.wait([self._never_scored.undecided])
-                if self._stopping or self._is_decided:
+                if self.undecided is not None:
+                    await asyncio.wait([self.undecided])
+                if self.is_stopping or self._is_decided:
                     return
-                await self._sample(item)
+                await self._hand.sample(item)
         finally:
-            self._free_places += 1
+            self._hand.free_places += 1
 
     async def _next(self, work: Iterator[Work]) -> Work | None:
         """Return what is to be done next; it may have to be read from the store, by one worker at a time."""
@@ -237,154 +239,30 @@ class Runner:
         async with self._reading:
             return await asyncio.to_thread(next, work, None)
 
-    async def _sample(self, work: Work) -> None:
-        """Get the answer, if the target is to make it, and let all evaluators judge it."""
-        planned, sample, todo, made = work
-        case = planned.case
-        if self._job.target is not None and case.candidate_answer is None:
-            if made is None or (made.error is not None and (todo[0].round > 0 or is_refusal(made.error))):
-                made = await self._answer(planned, sample, 0 if made is None else made.round + 1)
-            if made is None:
-                return
-            if made.error is not None:
-                await self._without_answer(planned, todo, made.error)
-                return
-            case = made.put_into(case)
-        if len(todo) == 1:
-            await self._evaluation(planned, todo[0], case)
-        else:
-            await self._each([partial(self._evaluation, planned, task, case) for task in todo])
-
-    async def _each(self, parts: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
-        """Do several things about a case: one after the other in the worker's place, and in others that are free."""
-        waiting = iter(parts)
-
-        async def go_on() -> None:
-            for part in waiting:
-                await part()
-
-        async def go_on_in_another_place() -> None:
-            try:
-                await go_on()
-            finally:
-                self._free_places += 1
-
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(len(parts) - 1, self._free_places)):
-                    self._free_places -= 1
-                    group.create_task(go_on_in_another_place())
-                await go_on()
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
-
-    async def _answer(self, planned: PlannedCase, sample: int, number: int) -> MadeAnswer | None:
-        """Let the target answer a case, and commit that before anything depends on it; None if the run stops."""
-        assert self._job.target is not None  # noqa: S101 - the caller looked
-        if self._stopping:
-            return None
-        asking = self.gateway.asking(sample)
-        try:
-            made = await self._make(self._job.target, planned.case, asking.ask)
-        except (Abandoned, asyncio.CancelledError) as stop:
-            asking.abandon()
-            if isinstance(stop, Abandoned):
-                return None
-            raise
-        # A model's price is known here; what a program or a function cost, only it knows.
-        cost = made.cost if self._job.target.client_for(planned.case) is None else asking.cost
-        made = replace(made, sample=sample, round=number, cost=cost)
-        row = answer_row(self._run.number, planned.position, made)
-        await self._committer.commit(answers=(row,), replies=asking.to_keep(made.attempts))
+    async def keep_answer(
+        self, planned: PlannedCase, made: MadeAnswer, row: tuple[Any, ...], replies: list[Any]
+    ) -> None:
+        """Commit an answer of the target."""
+        await self._committer.commit(answers=(row,), replies=replies)
+        self._costs.add_answer(planned, made.cost)
         if self._overview is not None:
             self._overview.add_answer(planned, made, row[-1])
-        return made
 
-    async def _make(self, target: Target, case: Case, ask: Any) -> MadeAnswer:
-        """Let the target answer; if it crashes, that is its failed answer."""
-        try:
-            made = await drive(target.steps(case), timeout=self._job.timeout, ask=ask)
-            if not isinstance(made, MadeAnswer):
-                raise TypeError(f"steps must return a MadeAnswer, not {type(made).__name__}")
-        except (Abandoned, ScriptExhaustedError):
-            raise
-        except (Exception, SystemExit) as error:  # targets are anybody's code
-            return MadeAnswer(text=None, error=_crash(error))
-        return made
-
-    async def _without_answer(self, planned: PlannedCase, todo: list[Todo], error: str) -> None:
-        """Record that a case could not be judged since there was no answer to judge."""
-        for task in todo:
-            failed = Evaluation.with_error(
-                evaluator=task.evaluator.name,
-                type=task.evaluator.type,
-                error=Failure("no_answer", f"the target failed: {error}"),
-            )
-            await self._commit(planned, task, failed, cost=0.0, seconds=0.0, replies=[])
-
-    async def _evaluation(self, planned: PlannedCase, todo: Todo, case: Case) -> None:
-        """Make one evaluation and commit it."""
-        if self._never_scored.undecided is not None:
-            await asyncio.wait([self._never_scored.undecided])
-        if self._stopping:
-            return
-        asking = self.gateway.asking(todo.sample)
-        began = time.perf_counter()
-        evaluator = todo.evaluator
-        try:
-            evaluation = await drive(evaluator.steps(case), timeout=self._job.timeout, ask=asking.ask)
-            if not isinstance(evaluation, Evaluation):
-                raise TypeError(f"steps must return an Evaluation, not {type(evaluation).__name__}")
-            content = dumps(evaluation.as_dict())  # here, since details may have what no file can hold
-        except (Abandoned, asyncio.CancelledError) as stop:
-            asking.abandon()
-            if isinstance(stop, Abandoned):
-                return
-            raise
-        except ScriptExhaustedError:
-            raise
-        except (Exception, SystemExit) as error:  # evaluators are anybody's code
-            evaluation = Evaluation.with_error(evaluator=evaluator.name, type=evaluator.type, error=_crash(error))
-            content = None
-        seconds = time.perf_counter() - began
-        replies = asking.to_keep(evaluation.attempts)
-        await self._commit(planned, todo, evaluation, content, cost=asking.cost, seconds=seconds, replies=replies)
-
-    async def _commit(
-        self,
-        planned: PlannedCase,
-        todo: Todo,
-        evaluation: Evaluation,
-        content: str | None = None,
-        *,
-        cost: float | None,
-        seconds: float,
-        replies: list[tuple[Any, ...]],
+    async def keep_evaluation(
+        self, planned: PlannedCase, todo: Todo, judgment: Judgment, row: tuple[Any, ...], replies: list[Any]
     ) -> None:
-        judgment = Judgment(
-            evaluation=evaluation,
-            weight=todo.evaluator.weight,
-            required=todo.evaluator.required,
-            sample=todo.sample,
-            round=todo.round,
-            key=evaluation_key(planned.hash, self._fingerprints.of(todo.evaluator), self._target, todo.sample),
-            cost=cost,
-            seconds=seconds,
-        )
-        row = evaluation_row(self._run.number, planned.position, todo.place, judgment, content)
+        """Commit an evaluation, and tell everybody who watches the run."""
         await self._committer.commit(evaluations=(row,), replies=replies)
         self._progress.add(judgment)
+        self._costs.add(planned, judgment)
         if self._early is not None and self._early.is_whole_after_one_more(planned.position):
             self._early.add(await self._with_store(case_at, self._store, self._run, planned.position))
         if self._overview is not None:
             self._overview.add_evaluation(planned, todo.place, judgment, row[-1])
         for observer in self._observers:
             observer(planned, judgment)
+        evaluation = judgment.evaluation
         if evaluation.status is Status.SCORED:
             self._never_scored.scored(evaluation.evaluator)
         elif evaluation.status is Status.ERROR:
             await self._never_scored.failed(planned.case.id or "", evaluation)
-
-
-def _crash(error: BaseException) -> str:
-    return Failure("crashed", f"{type(error).__name__}: {error}")

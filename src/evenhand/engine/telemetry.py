@@ -15,6 +15,8 @@ from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.drive.driver import Deadline
 from evenhand.drive.telemetry import OpenSpan, Telemetry, evaluation_attributes
+from evenhand.engine.case_hand import CaseHand, Keeper
+from evenhand.engine.gateway import Gateway
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.runner import Observer, Runner
 from evenhand.engine.work import Todo, Work
@@ -33,45 +35,22 @@ class _Place(NamedTuple):
 _place: ContextVar[_Place] = ContextVar("_place")
 
 
-class TracedRunner(Runner):
-    """A runner that tells OpenTelemetry what it does; other runs use ``Runner`` itself, and pay nothing for this."""
+class TracedHand(CaseHand):
+    """Works on cases within spans: one for each, and for each target that is no model."""
 
-    def __init__(
-        self,
-        store: Store,
-        run: RunRecord,
-        job: Job,
-        pace: Pace,
-        *,
-        telemetry: Telemetry,
-        observers: Sequence[Observer] = (),
-        **options: Any,
-    ) -> None:
-        super().__init__(store, run, job, pace, observers=[*observers, self._emit], **options)
+    def __init__(self, telemetry: Telemetry, job: Job, gateway: Gateway, run: int, keeper: Keeper) -> None:
+        super().__init__(job, gateway, run, keeper)
         self._telemetry = telemetry
-        self.gateway.put = self._put
 
-    async def run(self) -> RunRecord:
-        """Work until all is done, within the span of the run."""
-        attributes = {"evenhand.run.id": self._run.id, "evenhand.run.name": self._run.name}
-        if self._run.label:
-            attributes["evenhand.run.label"] = self._run.label
-        with self._telemetry.span(f"run {self._run.name}", attributes) as span:
-            _place.set(_Place(span, {"evenhand.run.id": self._run.id}))
-            ended = await super().run()
-            span.set({"evenhand.run.status": ended.status.value, "evenhand.run.cases": ended.cases})
-            if ended.status is not RunStatus.FINISHED and not stopped_decided(ended):
-                span.fail(ended.status.value)
-        return ended
-
-    async def _sample(self, work: Work) -> None:
+    async def sample(self, work: Work) -> None:
+        """Work on a sample within its span."""
         planned, sample, _, _ = work
         run = _place.get()
         attributes = {**run.attributes, "evenhand.case.id": planned.case.id or "", "evenhand.sample": sample}
         with self._telemetry.span("case", attributes, parent=run.span.context) as span:
             token = _place.set(_Place(span, attributes))
             try:
-                await super()._sample(work)
+                await super().sample(work)
             finally:
                 _place.reset(token)
 
@@ -98,6 +77,41 @@ class TracedRunner(Runner):
             return await super()._make(target, case, ask)
         finally:
             _place.reset(token)
+
+
+class TracedRunner(Runner):
+    """A runner that tells OpenTelemetry what it does; other runs use ``Runner`` itself, and pay nothing for this."""
+
+    def __init__(
+        self,
+        store: Store,
+        run: RunRecord,
+        job: Job,
+        pace: Pace,
+        *,
+        telemetry: Telemetry,
+        observers: Sequence[Observer] = (),
+        **options: Any,
+    ) -> None:
+        self._telemetry = telemetry
+        super().__init__(store, run, job, pace, observers=[*observers, self._emit], **options)
+        self.gateway.put = self._put
+
+    async def run(self) -> RunRecord:
+        """Work until all is done, within the span of the run."""
+        attributes = {"evenhand.run.id": self._run.id, "evenhand.run.name": self._run.name}
+        if self._run.label:
+            attributes["evenhand.run.label"] = self._run.label
+        with self._telemetry.span(f"run {self._run.name}", attributes) as span:
+            _place.set(_Place(span, {"evenhand.run.id": self._run.id}))
+            ended = await super().run()
+            span.set({"evenhand.run.status": ended.status.value, "evenhand.run.cases": ended.cases})
+            if ended.status is not RunStatus.FINISHED and not stopped_decided(ended):
+                span.fail(ended.status.value)
+        return ended
+
+    def _hand_of(self, run: RunRecord) -> CaseHand:
+        return TracedHand(self._telemetry, self._job, self.gateway, run.number, self)
 
     async def _put(self, ask: Ask, deadline: Deadline, turn: Turn | None = None) -> Reply | Unanswered:
         span, attributes = _place.get()

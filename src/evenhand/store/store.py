@@ -13,7 +13,7 @@ from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import CaseResult, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.store import checksum, migrations
 from evenhand.store.case_digests import CaseDigests
-from evenhand.store.database import Database, atomic
+from evenhand.store.database import Database, Space, atomic
 from evenhand.store.idempotency import IdempotencyKeys
 from evenhand.store.judge_cards import JudgeCards
 from evenhand.store.labels import Labels
@@ -24,6 +24,7 @@ from evenhand.store.replies import Replies
 from evenhand.store.rows import Batch, answer_of, loads, planned_from, planned_of_row, stored_case
 from evenhand.store.runs import Runs
 from evenhand.store.saved_filters import SavedFilters
+from evenhand.store.shared_texts import SharedTexts
 from evenhand.store.summaries import Summaries
 
 Result = TypeVar("Result")
@@ -87,6 +88,7 @@ class Store:
         self.saved_filters = SavedFilters(database)
         self.labels = Labels(database)
         self.judge_cards = JudgeCards(database)
+        self.shared_texts = SharedTexts(database)
 
     @property
     def where(self) -> str:
@@ -122,6 +124,14 @@ class Store:
                 return act()
 
         return self.repeated(once)
+
+    def space(self) -> Space:
+        """Return how much space the runs and everything else here take."""
+        return self.database.space()
+
+    def vacuum(self) -> None:
+        """Return the space of what was deleted to the disk, while nobody else can use the store."""
+        self.database.vacuum()
 
     def require_ready(self) -> None:
         """Raise ``StoreError`` if the database cannot be reached, or has not the tables of this version."""
@@ -227,7 +237,8 @@ class Store:
     ) -> int:
         """Copy evaluations into a run: those of the given keys, each to its position and place.
 
-        ``positions`` are the positions of the cases now and before. With ``answers``, the target's answers are copied
+        The run has the texts that they share: see ``shared_texts``. ``positions`` are the positions of the cases now
+        and before. With ``answers``, the target's answers are copied
         too; those that were judged always are.
         """
         copied = 0
@@ -277,7 +288,9 @@ class Store:
                 self.runs.require(rows[0][0])
                 break
         self.database.execute_many(_ADD_ANSWER, ANSWERS.sealed(batch.answers))
-        self.database.execute_many(_ADD_EVALUATION, list(map(checksum.sealed_evaluation, batch.evaluations)))
+        self.database.execute_many(
+            _ADD_EVALUATION, list(map(checksum.sealed_evaluation, self.shared_texts.cut(batch.evaluations)))
+        )
         self.replies.add(batch.replies)
 
     def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:

@@ -92,11 +92,8 @@ def serve(
     otherwise; then EVENHAND_TOKEN must be set, and every client must send that token. On this machine programs send it
     to make changes: Authorization: Bearer TOKEN.
     """
-    try:  # the server is an extra
-        from evenhand.server.app import serve as serve_app  # noqa: PLC0415
-        from evenhand.server.settings import ServerSettings, is_loopback  # noqa: PLC0415
-    except ImportError as error:
-        raise ConfigError(f"evenhand serve needs {error.name}: pip install 'evenhand[web]'") from None
+    from evenhand.server.settings import ServerSettings, is_loopback  # noqa: PLC0415
+
     variable = os.environ.get(TOKEN_VARIABLE, "").strip()
     if not variable and not is_loopback(host):
         raise ConfigError(
@@ -112,6 +109,10 @@ def serve(
         judge=judge,
         models=tuple(model or ()),
     )
+    try:  # the server is an extra, and takes a while to load: what is wrong with the settings is said before
+        from evenhand.server.app import serve as serve_app  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError(f"evenhand serve needs {error.name}: pip install 'evenhand[web]'") from None
     console = Console(quiet=quiet)
     token_source = TOKEN_VARIABLE if variable else token_file
     with sent_telemetry(console):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from evenhand.api.last_run import run_to_label
 from evenhand.cli.console import Console
 from evenhand.cli.login_name import login_name
 from evenhand.domain.case import Case
@@ -17,10 +18,20 @@ from evenhand.drive.working_folder import seen_from_here
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import planned_cases
 from evenhand.engine.store_location import open_or_empty
-from evenhand.labels.reuse import LabelFile
 from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
 from evenhand.trust.limits import TrustLimits
+
+if TYPE_CHECKING:
+    from evenhand.labels.reuse import LabelFile
+
+
+def find_to_label(store: Store, wanted: str, console: Console) -> RunRecord:
+    """Find a run whose answers people label, and say which, where ``last`` is not the newest of all."""
+    record, note = run_to_label(store, wanted)
+    if note:
+        console.note(note)
+    return record
 
 
 def labels_in_suite(definition: Mapping[str, Any], source: str | None) -> str | None:
@@ -50,6 +61,8 @@ def check_labels(path: str, job: Job, scope: Scope, db: str) -> None:
 
 
 def _read(path: str) -> LabelFile:
+    from evenhand.labels.reuse import LabelFile  # noqa: PLC0415 - few runs are given labels
+
     return LabelFile.read(path, rater=login_name(), name=seen_from_here(path))
 
 
