@@ -14,6 +14,7 @@ from bench import (
     running,
     tables,
     watching,
+    whole_command,
 )
 
 ROW = "{:<68} {:>10}  {}"
@@ -33,6 +34,7 @@ def main() -> None:
         pages,
         reading_runs,
         watching,
+        whole_command,
     ):
         print()
         for what, measured, goal in part.rows():
