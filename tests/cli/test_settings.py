@@ -23,7 +23,7 @@ TYPED_ONLY = {
     "convert --force", "convert --from", "convert --output", "demo --recorded", "models pull --from", "models remove --yes",
     "resume --trust", "runs list --limit", "runs delete --yes", "cache clear --yes", "cache clear --model",
     "export --output", "import-results --again", "export-results --to", "export-results --experiment", "export-results --uri",
-    "export-results --project", "export-results --again", "run --label", "run --labels", "run --tag", "run --until-decided", "run --alpha", "report --output", "show --prompts", "judge --answer", "judge --question", "judge --reference", "judge --criteria", "judge --rubric",
+    "export-results --project", "export-results --again", "run --label", "run --labels", "run --tag", "run --until-decided", "run --alpha", "run --batch", "resume --no-batch", "runs cancel-batches --yes", "report --output", "show --prompts", "judge --answer", "judge --question", "judge --reference", "judge --criteria", "judge --rubric",
     "prompts show --version", "prompts new --content", "prompts new --mode", "prompts new --criteria", "prompts new --expected-schema",
     "prompts edit --name", "prompts edit --content", "prompts edit --mode", "prompts edit --criteria", "prompts edit --expected-schema",
     "prompts edit --seen", "prompts delete --yes", "prompts add-case --input", "prompts add-case --schema", "prompts add-case --reference",

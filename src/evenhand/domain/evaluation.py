@@ -56,7 +56,8 @@ class Attempt:
     says that the reply is one from before, which took no request and cost nothing (SPEC-S5). ``dropped`` is how many
     characters are missing at the end of ``raw``, which says so itself: of a reply beyond all measure, the beginning is
     kept. ``model`` is the model that the reply says it is of, which may be more exact than the one that was asked.
-    ``cost`` is what a run paid for it, in dollars, where that is known.
+    ``cost`` is what a run paid for it, in dollars, where that is known. ``batch`` says that it was asked in a batch, at
+    the price for those.
     """
 
     kind: Literal["reply", "transport"]
@@ -68,6 +69,7 @@ class Attempt:
     dropped: int = 0
     model: str | None = None
     cost: float | None = None
+    batch: bool = False
 
     def shortened(self) -> Attempt:
         """Return the attempt with no more of its words than are kept, and a mark where they break off."""
@@ -78,7 +80,7 @@ class Attempt:
         return replace(self, raw=f"{raw[:MAX_RAW]}… [{dropped:,} more characters were not kept]", dropped=dropped)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the attempt as plain JSON values; ``cached`` only if true, ``dropped``, ``model``, ``cost`` if any."""
+        """Return the attempt as plain JSON values; ``cached`` and ``batch`` only if true, others if any."""
         if self.raw is not None and len(self.raw) > MAX_RAW and not self.dropped:
             return self.shortened().as_dict()
         row: dict[str, Any] = {
@@ -96,6 +98,8 @@ class Attempt:
             row["model"] = self.model
         if self.cost is not None:
             row["cost"] = self.cost
+        if self.batch:
+            row["batch"] = True
         return row
 
 

@@ -38,6 +38,8 @@ class Budget:
         self._limits = limits
         self._under_way = 0
         self._priced = 0
+        # What questions in batches are expected to cost, until that is known.
+        self._reserved = 0.0
         self.calls = 0
         self.faults = 0
         self.cost = 0.0
@@ -46,6 +48,10 @@ class Budget:
     @property
     def used_up(self) -> str | None:
         """Say what is used up, if something is."""
+        return self.used_up_by(self.cost / self._priced if self._priced else 0.0)
+
+    def used_up_by(self, next_cost: float) -> str | None:
+        """Say what is used up by one more question of such a cost, if something is."""
         most_calls, most_cost = self._limits.max_calls, self._limits.max_cost
         if most_calls is not None and self.calls >= most_calls:
             return f"max_calls: {most_calls} {'call was' if most_calls == 1 else 'calls were'} allowed"
@@ -54,7 +60,7 @@ class Budget:
                 why = f"so the limit of {most_cost:g} dollars cannot be enforced"
                 return f"max_cost: the cost of some replies is unknown, {why}"
             typical = self.cost / self._priced if self._priced else 0.0
-            expected = self.cost + (self._under_way + 1) * typical
+            expected = self.cost + self._reserved + self._under_way * typical + next_cost
             if self.cost >= most_cost or not reaches(most_cost, expected):  # sums of small prices are a little off
                 return (
                     f"max_cost: {self.cost:.4f} of {most_cost:g} dollars are spent, and calls in progress may need more"
@@ -65,6 +71,23 @@ class Budget:
         """Begin a question; its requests are taken from what this gives, where they are limited."""
         self._under_way += 1
         return None if self._limits.max_calls is None else Calls(self)
+
+    def submit(self, expected: float) -> None:
+        """Count a question that goes into a batch, and reserve what it is expected to cost."""
+        self.calls += 1
+        self._reserved += expected
+
+    def settle(self, expected: float, attempts: Sequence[Attempt] = (), *, cost: float | None = 0.0) -> None:
+        """End a question that was in a batch: what was reserved for it is free, and what it cost is spent."""
+        self._reserved -= expected
+        if not attempts:
+            return
+        self.faults += sum(attempt.kind == "transport" for attempt in attempts)
+        if cost is None:
+            self.cost_is_known = False
+        else:
+            self.cost += cost
+            self._priced += 1
 
     def take(self) -> bool:
         """Take a call, and return whether there was one to take."""

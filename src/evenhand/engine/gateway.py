@@ -5,23 +5,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from evenhand.domain.ask import Ask, ModelClient
 from evenhand.domain.evaluation import MAX_RAW, Attempt
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
+from evenhand.domain.run import RunRecord
 from evenhand.drive.driver import Deadline, ask_now
+from evenhand.engine.batch_queue import BatchQueue
 from evenhand.engine.breaker import PROBE, PROBE_SECONDS, Breaker, OutageObserver, Patience
 from evenhand.engine.budget import Budget
 from evenhand.engine.cached_replies import cache_key, first_token_to, reply_from, reply_to
 from evenhand.engine.compact_sets import BloomFilter
 from evenhand.engine.concurrency_limit import OUTAGE, REFUSED, ConcurrencyLimit, LimitClosed
 from evenhand.engine.identity import canonical
+from evenhand.engine.lane_turn import Entry, LaneTurn
 from evenhand.models.prices import PriceBook
-from evenhand.models.rate_limit import RateLimit, estimated_tokens
+from evenhand.models.rate_limit import RateLimit
 from evenhand.models.retry import BUDGET
 from evenhand.store.replies import FoundReply
 from evenhand.store.rows import reply_row
@@ -34,79 +37,6 @@ _INTERRUPTED = "it was interrupted"
 
 class Abandoned(Exception):  # noqa: N818 - a question that is not asked is nobody's failure
     """The run stops: this question is not asked, and its evaluation stays to be done."""
-
-
-class Entry(NamedTuple):
-    """A client, the breaker of its lane, its identity for the cache (None: not cached), and its limit per minute."""
-
-    client: ModelClient
-    breaker: Breaker
-    identity: bytes | None
-    rate: RateLimit | None
-
-
-class LaneTurn:
-    """The turn of one question in the lane of its account: entered, given back between retries, and left."""
-
-    __slots__ = ("_deadline", "_gateway", "_holds", "_known", "_lane", "_rate", "_tokens", "is_lost")
-
-    def __init__(self, gateway: Gateway, entry: Entry, ask: Ask, deadline: Deadline) -> None:
-        self._gateway = gateway
-        self._lane = entry.breaker.lane
-        self._rate = entry.rate
-        self._tokens = 0.0 if entry.rate is None else estimated_tokens(ask.messages, ask.max_tokens)
-        self._deadline = deadline
-        self._holds = False
-        self._known = 0
-        # Whether the turn was given back and could not be had again.
-        self.is_lost = False
-
-    def enter_at_once(self) -> bool:
-        """Take the turn if there is one; if not, it must be waited for."""
-        self._holds = self._rate is None and self._lane.enter_at_once()
-        return self._holds
-
-    async def enter(self) -> None:
-        """Wait for the turn; the time that takes is not the case's. Raises ``LimitClosed``."""
-        began = time.monotonic()
-        try:
-            # By the rate first: who waits for that must not keep others from their turn.
-            while self._rate is not None and (seconds := self._rate.take(self._tokens)) > 0:
-                await self._gateway.sleep(seconds)
-                if self._gateway.ending is not None:
-                    raise LimitClosed(self._gateway.ending)
-            await self._lane.enter()
-        finally:
-            self._deadline.put_off(time.monotonic() - began)
-        self._holds = True
-
-    def leave(self, answer: Reply | Unanswered | None) -> None:
-        """End the turn."""
-        if self._rate is not None and answer is not None:
-            usage = answer.attempts[-1].usage if answer.attempts else None
-            if usage is not None:
-                self._rate.settle(self._tokens, usage.input_tokens + usage.output_tokens)
-        if self._holds:
-            self._holds = False
-            self._lane.leave(answer, known=self._known)
-
-    def give_back(self, failure: Failure, retry_after: float | None) -> None:
-        """Let others have the turn while a retry waits."""
-        self._holds = False
-        self._known += 1
-        self._lane.give_back(failure, retry_after)
-
-    async def take_back(self) -> bool:
-        """Wait for the turn again; False if there will be none."""
-        try:
-            await self.enter()
-        except LimitClosed:
-            self.is_lost = True
-        return not self.is_lost
-
-    def pause(self, seconds: float) -> None:
-        """Let nobody ask this account for so long."""
-        self._lane.pause(seconds)
 
 
 class Gateway:
@@ -133,6 +63,8 @@ class Gateway:
         self.budget = budget
         self.stopped: str | None = None
         self.put = ask_now
+        # Where questions are gathered, if they are asked in batches.
+        self.batches: BatchQueue | None = None
         # Evaluations that were begun may go on to their end, and no others.
         self.draining = False
         self.cached = 0
@@ -148,9 +80,28 @@ class Gateway:
         self._clients: dict[int, Entry] = {}
         self._ended = asyncio.Event()
 
-    def asking(self, sample: int) -> Asking:
-        """Begin to ask for one evaluation."""
-        return Asking(self, sample)
+    def ask_in_batches(self, run: RunRecord, busy: Callable[[], int], tell: Callable[[str], None] | None) -> None:
+        """Ask everything in batches; ``busy`` says how many evaluations are under way."""
+        self.batches = BatchQueue(
+            self._store, run, budget=self.budget, prices=self.prices, stop=self.stop, busy=busy, tell=tell
+        )
+
+    @property
+    def pending_batches(self) -> list[str]:
+        """The batches that are waited for, in words."""
+        return [] if self.batches is None else [batch.words for batch in self.batches.pending]
+
+    def asked_for(self, where: str) -> Sequence[tuple[int, str]]:
+        """Return what was asked in batches for an evaluation or an answer that is about to be committed."""
+        return () if self.batches is None else self.batches.asked_for(where)
+
+    def local_place(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """Take a place for an evaluation; only where they are asked in batches is there a limit to these."""
+        return contextlib.nullcontext() if self.batches is None else self.batches.places.taken()
+
+    def asking(self, sample: int, where: str = "") -> Asking:
+        """Begin to ask for one evaluation; ``where`` tells it from all others of the run."""
+        return Asking(self, sample, where)
 
     def entry_of(self, client: ModelClient) -> Entry:
         """Return what the gateway knows of a client."""
@@ -212,11 +163,15 @@ class Gateway:
     def stop(self, why: str) -> None:
         """Ask nothing any more."""
         self.stopped = self.stopped or why
+        if self.batches is not None:
+            self.batches.stop(self.stopped)
         self._wait_for_nobody()
 
     def drain(self) -> None:
         """Begin no other evaluation, and wait for no provider that is gone."""
         self.draining = True
+        if self.batches is not None:
+            self.batches.give_up(_INTERRUPTED)
         self._wait_for_nobody()
 
     def _wait_for_nobody(self) -> None:
@@ -226,6 +181,8 @@ class Gateway:
 
     async def close(self) -> None:
         """End what is still under way."""
+        if self.batches is not None:
+            await self.batches.close()
         for breaker in self._breakers.values():
             breaker.lane.end_pause()
             await breaker.close()
@@ -252,11 +209,15 @@ class Gateway:
 class Asking:
     """The questions of one evaluation: what they cost, and the replies that the cache may keep."""
 
-    __slots__ = ("_begun", "_calls", "_gateway", "_kept", "_sample", "cost")
+    __slots__ = ("_begun", "_calls", "_gateway", "_kept", "_sample", "_where", "asked", "cost", "waited")
 
-    def __init__(self, gateway: Gateway, sample: int) -> None:
+    def __init__(self, gateway: Gateway, sample: int, where: str = "") -> None:
         self._gateway = gateway
         self._sample = sample
+        self._where = where
+        # How many questions went into batches, and how many seconds their answers took.
+        self.asked = 0
+        self.waited = 0.0
         self._kept: list[tuple[str, str, Reply]] = []
         self._begun = False
         self._calls = 0
@@ -267,16 +228,15 @@ class Asking:
         gateway = self._gateway
         entry = gateway.entry_of(ask.judge)
         client, breaker, identity, _ = entry
-        key = None
-        if identity is not None:
-            key = cache_key(identity, ask, self._sample)
-            if key in gateway.remembered and (stored := await gateway.look_up(key)) is not None:
-                gateway.cached += 1
-                return reply_from(stored)
+        key = None if identity is None else cache_key(identity, ask, self._sample)
+        if gateway.batches is not None:
+            return await self._ask_in_batch(ask, key, deadline, gateway.batches)
+        if key is not None and (cached := await self._from_cache(key)) is not None:
+            return cached
         anew = 0
         before: tuple[Attempt, ...] = ()
         while True:
-            turn = LaneTurn(gateway, entry, ask, deadline)
+            turn = LaneTurn(entry, ask, deadline, sleep=gateway.sleep, ending=lambda: gateway.ending)
             if not turn.enter_at_once():
                 try:
                     await turn.enter()
@@ -300,6 +260,38 @@ class Asking:
             anew, before = anew + 1, (*before, *answer.attempts)
         if before:
             answer = replace(answer, attempts=(*before, *answer.attempts))
+        return answer if isinstance(answer, Unanswered) else self._note(answer, ask, key)
+
+    async def _from_cache(self, key: str) -> Reply | None:
+        gateway = self._gateway
+        if key not in gateway.remembered or (stored := await gateway.look_up(key)) is None:
+            return None
+        gateway.cached += 1
+        return reply_from(stored)
+
+    async def _ask_in_batch(
+        self, ask: Ask, key: str | None, deadline: Deadline, batches: BatchQueue
+    ) -> Reply | Unanswered:
+        """Ask together with others. What was submitted before, and is paid for, comes before the cache."""
+        item = batches.item_of(ask, self._sample, f"{self._where} {self.asked}")
+        self.asked += 1
+        if item not in batches:
+            if key is not None and (cached := await self._from_cache(key)) is not None:
+                return cached
+            self._require_leave()
+        began = time.monotonic()
+        try:
+            answer = await batches.ask(ask, item, self._where)
+        except LimitClosed as closed:
+            raise Abandoned(str(closed)) from None
+        finally:
+            waited = time.monotonic() - began
+            self.waited += waited
+            deadline.put_off(waited)
+        self._begun = True
+        self._calls += len(answer.attempts)
+        cost = self._cost_of(ask.judge, answer.attempts)
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
         return answer if isinstance(answer, Unanswered) else self._note(answer, ask, key)
 
     def _note(self, reply: Reply, ask: Ask, key: str | None) -> Reply:

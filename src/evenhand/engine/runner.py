@@ -22,7 +22,7 @@ from evenhand.engine.never_scored import Confirm, NeverScoredWatch
 from evenhand.engine.overview import LiveOverview
 from evenhand.engine.plan import extend
 from evenhand.engine.run import Progress
-from evenhand.engine.work import Todo, Work, drawn_work, remaining_work
+from evenhand.engine.work import Todo, Work, answer_place, drawn_work, evaluation_place, remaining_work
 from evenhand.models.retry import RetryPolicy
 from evenhand.store.results import case_at
 from evenhand.store.run_owner import HEARTBEAT_SECONDS
@@ -46,6 +46,7 @@ class Runner:
         observers: Sequence[Observer] = (),
         tell: OutageObserver | None = None,
         confirm: Confirm | None = None,
+        on_batch: Callable[[str], None] | None = None,
         probe_intervals: RetryPolicy = PROBE_INTERVALS,
     ) -> None:
         self._store = store
@@ -53,6 +54,7 @@ class Runner:
         self._job = job
         self._pace = pace
         self._observers = observers
+        self._on_batch = on_batch
         self.budget = Budget(pace.limits)
         self.gateway = Gateway(
             store,
@@ -91,6 +93,7 @@ class Runner:
         progress.calls, progress.faults, progress.cached = budget.calls, budget.faults, self.gateway.cached
         progress.cost = budget.cost if budget.cost_is_known else None
         progress.paused = self.gateway.paused
+        progress.batches = self.gateway.pending_batches
         return progress
 
     async def run(self) -> RunRecord:
@@ -105,6 +108,10 @@ class Runner:
         self._progress = Progress(total=total, done=judged)
         self._overview = LiveOverview(self._run) if judged == 0 else None
         heart = asyncio.create_task(self._beat())
+        if self._pace.batch:
+            self.gateway.ask_in_batches(
+                self._run, lambda: self._pace.concurrency - self._hand.free_places, self._on_batch
+            )
         try:
             self._early = await asyncio.to_thread(  # it reads the whole run
                 early_stop_of, self._store, self._run, self._job, self.gateway, retry_errors=self._pace.retry_errors
@@ -195,7 +202,7 @@ class Runner:
             return self._mark(RunStatus.FINISHED)
         if self.gateway.stopped is not None:
             return self._mark(RunStatus.STOPPED, self.gateway.stopped)
-        return self._mark(RunStatus.INTERRUPTED, "it was interrupted")
+        return self._mark(RunStatus.INTERRUPTED, "; ".join(["it was interrupted", *self.gateway.pending_batches]))
 
     def _mark(self, status: RunStatus, reason: str = "") -> RunRecord:
         """Say how the run ended, and what it took that is in no evaluation."""
@@ -240,7 +247,8 @@ class Runner:
         self, planned: PlannedCase, made: MadeAnswer, row: tuple[Any, ...], replies: list[Any]
     ) -> None:
         """Commit an answer of the target."""
-        await self._committer.commit(answers=(row,), replies=replies)
+        asked = self.gateway.asked_for(answer_place(*row[1:4]))
+        await self._committer.commit(answers=(row,), replies=replies, asked=asked)
         if self._overview is not None:
             self._overview.add_answer(planned, made, row[-1])
 
@@ -248,7 +256,8 @@ class Runner:
         self, planned: PlannedCase, todo: Todo, judgment: Judgment, row: tuple[Any, ...], replies: list[Any]
     ) -> None:
         """Commit an evaluation, and tell everybody who watches the run."""
-        await self._committer.commit(evaluations=(row,), replies=replies)
+        asked = self.gateway.asked_for(evaluation_place(*row[1:5]))
+        await self._committer.commit(evaluations=(row,), replies=replies, asked=asked)
         self._progress.add(judgment)
         if self._early is not None and self._early.is_whole_after_one_more(planned.position):
             self._early.add(await self._with_store(case_at, self._store, self._run, planned.position))

@@ -15,6 +15,8 @@ from evenhand.domain.scale import is_finite_number
 from evenhand.models.resolve import normal_name
 
 _MILLION: Final = 1_000_000
+# What OpenAI, Anthropic and Google take for a request in a batch, of the price of one by itself.
+BATCH_SHARE: Final = 0.5
 _KEYS: Final = ("input", "output", "cached_input")
 _EXAMPLE: Final = "{input: 0.25, output: 2.0, cached_input: 0.025}"
 _DATED: Final = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8})$")
@@ -75,6 +77,18 @@ def cost(usage: Usage, price: Price) -> float:
     return (input_cost + usage.output_tokens * price.output) / _MILLION
 
 
+def batch_price(model: str, price: Price) -> Price:
+    """Return the price of a model in a batch: half, except that Gemini takes the full price of cached tokens.
+
+    >>> batch_price("openai/gpt-5-mini", PRICES["openai/gpt-5-mini"])
+    Price(input=0.125, output=1.0, cached_input=0.0125, longest_prompt=None)
+    """
+    cached = price.cached_input
+    if cached is not None and not normal_name(model).startswith("gemini/"):
+        cached *= BATCH_SHARE
+    return replace(price, input=price.input * BATCH_SHARE, output=price.output * BATCH_SHARE, cached_input=cached)
+
+
 class PriceBook:
     """Prices by the names of models: the user's own, ``{"openai/gpt-5-mini": {"input": 0.25, …}}``, then the table.
 
@@ -125,7 +139,7 @@ class PriceBook:
                 continue
             if usage is None or price is None or not price.covers(usage.input_tokens):
                 return None
-            total += cost(usage, price)
+            total += cost(usage, batch_price(model, price) if attempt.batch else price)
         return total if math.isfinite(total) else None
 
     def priced(self, model: str, attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:

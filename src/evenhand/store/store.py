@@ -12,6 +12,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import CaseResult, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.store import checksum, migrations
+from evenhand.store.batches import Batches
 from evenhand.store.case_digests import CaseDigests
 from evenhand.store.database import Database, atomic
 from evenhand.store.idempotency import IdempotencyKeys
@@ -87,6 +88,7 @@ class Store:
         self.saved_filters = SavedFilters(database)
         self.labels = Labels(database)
         self.judge_cards = JudgeCards(database)
+        self.provider_batches = Batches(database)
 
     @property
     def where(self) -> str:
@@ -279,6 +281,7 @@ class Store:
         self.database.execute_many(_ADD_ANSWER, ANSWERS.sealed(batch.answers))
         self.database.execute_many(_ADD_EVALUATION, list(map(checksum.sealed_evaluation, batch.evaluations)))
         self.replies.add(batch.replies)
+        self.provider_batches.forget(batch.asked)
 
     def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:
         """Yield the cases of a run, each with what was found about it, in suite order; memory stays flat."""

@@ -1,0 +1,97 @@
+"""The turn of one question in the lane of its account."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from evenhand.domain.ask import Ask, ModelClient
+from evenhand.domain.failure import Failure
+from evenhand.domain.reply import Reply, Unanswered
+from evenhand.drive.driver import Deadline
+from evenhand.engine.breaker import Breaker
+from evenhand.engine.concurrency_limit import LimitClosed
+from evenhand.models.rate_limit import RateLimit, estimated_tokens
+
+
+class Entry(NamedTuple):
+    """A client, the breaker of its lane, its identity for the cache (None: not cached), and its limit per minute."""
+
+    client: ModelClient
+    breaker: Breaker
+    identity: bytes | None
+    rate: RateLimit | None
+
+
+class LaneTurn:
+    """The turn of one question in the lane of its account: entered, given back between retries, and left."""
+
+    __slots__ = ("_deadline", "_ending", "_holds", "_known", "_lane", "_rate", "_sleep", "_tokens", "is_lost")
+
+    def __init__(
+        self,
+        entry: Entry,
+        ask: Ask,
+        deadline: Deadline,
+        *,
+        sleep: Callable[[float], Awaitable[None]],
+        ending: Callable[[], str | None],
+    ) -> None:
+        self._sleep = sleep
+        self._ending = ending
+        self._lane = entry.breaker.lane
+        self._rate = entry.rate
+        self._tokens = 0.0 if entry.rate is None else estimated_tokens(ask.messages, ask.max_tokens)
+        self._deadline = deadline
+        self._holds = False
+        self._known = 0
+        # Whether the turn was given back and could not be had again.
+        self.is_lost = False
+
+    def enter_at_once(self) -> bool:
+        """Take the turn if there is one; if not, it must be waited for."""
+        self._holds = self._rate is None and self._lane.enter_at_once()
+        return self._holds
+
+    async def enter(self) -> None:
+        """Wait for the turn; the time that takes is not the case's. Raises ``LimitClosed``."""
+        began = time.monotonic()
+        try:
+            # By the rate first: who waits for that must not keep others from their turn.
+            while self._rate is not None and (seconds := self._rate.take(self._tokens)) > 0:
+                await self._sleep(seconds)
+                if (why := self._ending()) is not None:
+                    raise LimitClosed(why)
+            await self._lane.enter()
+        finally:
+            self._deadline.put_off(time.monotonic() - began)
+        self._holds = True
+
+    def leave(self, answer: Reply | Unanswered | None) -> None:
+        """End the turn."""
+        if self._rate is not None and answer is not None:
+            usage = answer.attempts[-1].usage if answer.attempts else None
+            if usage is not None:
+                self._rate.settle(self._tokens, usage.input_tokens + usage.output_tokens)
+        if self._holds:
+            self._holds = False
+            self._lane.leave(answer, known=self._known)
+
+    def give_back(self, failure: Failure, retry_after: float | None) -> None:
+        """Let others have the turn while a retry waits."""
+        self._holds = False
+        self._known += 1
+        self._lane.give_back(failure, retry_after)
+
+    async def take_back(self) -> bool:
+        """Wait for the turn again; False if there will be none."""
+        try:
+            await self.enter()
+        except LimitClosed:
+            self.is_lost = True
+        return not self.is_lost
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody ask this account for so long."""
+        self._lane.pause(seconds)
