@@ -319,11 +319,16 @@ class BatchProvider:
 
 
 def texts(request: Json) -> list[str]:
-    found = [message["content"] for message in request.get("messages", ())]
-    found += [part["text"] for content in request.get("contents", ()) for part in content["parts"]]
-    found += [request["system"]] if "system" in request else []
-    found += [part["text"] for part in request.get("systemInstruction", {}).get("parts", ())]
+    """Return the texts of a request, of all three dialects; what is in blocks is one text."""
+    found = [joined(message["content"]) for message in request.get("messages", ())]
+    found += [joined(content["parts"]) for content in request.get("contents", ())]
+    found += [joined(request["system"])] if "system" in request else []
+    found += [joined(request["systemInstruction"]["parts"])] if "systemInstruction" in request else []
     return found
+
+
+def joined(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(block["text"] for block in content)
 
 
 def text_of(request: Json) -> str:

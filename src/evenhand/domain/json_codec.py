@@ -112,6 +112,7 @@ def attempt_from(row: Mapping[str, Any]) -> Attempt:
         model=row.get("model"),
         cost=_cost_from(row.get("cost")),
         batch=row.get("batch", False),
+        saved=saved if type(saved := row.get("saved")) is float and math.isfinite(saved) else None,
     )
 
 
@@ -124,7 +125,8 @@ def usage_from(value: object) -> Usage | None:
     """Make token counts from what ``usage_dict`` returned; None, which is unknown, for anything else."""
     if not isinstance(value, Mapping):
         return None
-    return token_usage(value.get("input_tokens"), value.get("output_tokens"), value.get("cached_tokens"))
+    names = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens")
+    return token_usage(*map(value.get, names))
 
 
 def answer_to(answer: MadeAnswer) -> dict[str, Any]:

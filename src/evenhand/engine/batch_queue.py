@@ -28,6 +28,7 @@ from evenhand.engine.cached_replies import cache_key
 from evenhand.engine.concurrency_limit import LimitClosed
 from evenhand.engine.identity import canonical
 from evenhand.engine.local_places import LocalPlaces
+from evenhand.engine.question_costs import QuestionCosts, question_of
 from evenhand.engine.token_estimate import expected_cost, expected_usage
 from evenhand.models.batches.catalogue import batch_protocol_of
 from evenhand.models.batches.server import BatchResult
@@ -67,6 +68,7 @@ class BatchQueue:
         self._store = store
         self._budget = budget
         self._prices = prices
+        self._costs = QuestionCosts()
         self._stop = stop
         self._busy = busy
         self._tell = tell or (lambda _: None)
@@ -216,7 +218,8 @@ class BatchQueue:
     def _line(self, question: BatchQuestion, custom_id: str, lane: BatchLane) -> bytes:
         """Write a question for a batch; empty where it cannot be asked, and has been answered with that."""
         usage = expected_usage(question.ask)
-        question.expected = expected_cost(question.ask, usage, self._prices, batch=True) or 0.0
+        guess = expected_cost(question.ask, usage, self._prices, batch=True) or 0.0
+        question.expected = max(guess, self._costs.bound(question_of(question.ask, None)) or 0.0)
         question.form = question.model.form
         try:
             return lane.provider.protocol.line(custom_id, question.model.encode(question.ask, question.form))
@@ -328,6 +331,8 @@ class BatchQueue:
         cost = self._prices.cost_of(name, answer.attempts)
         self._budget.settle(question.expected, answer.attempts, cost=cost)
         self._items.pop(question.item, None)
+        if cost:
+            self._costs.learn(question_of(question.ask, None), cost)
         return replace(answer, attempts=(*question.failed, *self._prices.priced(name, answer.attempts)))
 
     def _failed(self, question: BatchQuestion, fault: TransportFault) -> BatchQuestion | None:

@@ -7,27 +7,26 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.domain.ask import Ask, ModelClient
-from evenhand.domain.evaluation import MAX_RAW, Attempt
+from evenhand.domain.evaluation import Attempt
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.run import RunRecord
 from evenhand.drive.driver import Deadline, ask_now
 from evenhand.engine.batch_queue import BatchQueue
 from evenhand.engine.breaker import PROBE, PROBE_SECONDS, Breaker, OutageObserver, Patience
-from evenhand.engine.budget import Budget
-from evenhand.engine.cached_replies import cache_key, first_token_to, reply_from, reply_to
+from evenhand.engine.budget import Budget, Reservation
+from evenhand.engine.cached_replies import KeptReplies, cache_key, reply_from
 from evenhand.engine.compact_sets import BloomFilter
 from evenhand.engine.concurrency_limit import OUTAGE, REFUSED, ConcurrencyLimit, LimitClosed
 from evenhand.engine.identity import canonical
-from evenhand.engine.lane_turn import Entry, LaneTurn
+from evenhand.engine.lane_turn import LaneTurn
+from evenhand.engine.question_costs import question_of
 from evenhand.models.prices import PriceBook
 from evenhand.models.rate_limit import RateLimit
 from evenhand.models.retry import BUDGET
-from evenhand.store.replies import FoundReply
-from evenhand.store.rows import reply_row
 from evenhand.store.store import Store
 
 # How often a question is asked anew after an outage: one that brings its provider down must come to an end.
@@ -37,6 +36,15 @@ _INTERRUPTED = "it was interrupted"
 
 class Abandoned(Exception):  # noqa: N818 - a question that is not asked is nobody's failure
     """The run stops: this question is not asked, and its evaluation stays to be done."""
+
+
+class Entry(NamedTuple):
+    """A client, the breaker of its lane, its identity for the cache (None: not cached), and its limit per minute."""
+
+    client: ModelClient
+    breaker: Breaker
+    identity: bytes | None
+    rate: RateLimit | None
 
 
 class Gateway:
@@ -63,7 +71,6 @@ class Gateway:
         self.budget = budget
         self.stopped: str | None = None
         self.put = ask_now
-        # Where questions are gathered, if they are asked in batches.
         self.batches: BatchQueue | None = None
         # Evaluations that were begun may go on to their end, and no others.
         self.draining = False
@@ -176,6 +183,7 @@ class Gateway:
 
     def _wait_for_nobody(self) -> None:
         self._ended.set()
+        self.budget.wake()
         for breaker in self._breakers.values():
             breaker.give_up(self.ending or _INTERRUPTED)
 
@@ -218,7 +226,7 @@ class Asking:
         # How many questions went into batches, and how many seconds their answers took.
         self.asked = 0
         self.waited = 0.0
-        self._kept: list[tuple[str, str, Reply]] = []
+        self._kept = KeptReplies()
         self._begun = False
         self._calls = 0
         self.cost: float | None = 0.0
@@ -226,8 +234,7 @@ class Asking:
     async def ask(self, ask: Ask, deadline: Deadline) -> Reply | Unanswered:
         """Ask a judge, or find that it was asked before."""
         gateway = self._gateway
-        entry = gateway.entry_of(ask.judge)
-        client, breaker, identity, _ = entry
+        client, breaker, identity, rate = gateway.entry_of(ask.judge)
         key = None if identity is None else cache_key(identity, ask, self._sample)
         if gateway.batches is not None:
             return await self._ask_in_batch(ask, key, deadline, gateway.batches)
@@ -236,18 +243,20 @@ class Asking:
         anew = 0
         before: tuple[Attempt, ...] = ()
         while True:
-            turn = LaneTurn(entry, ask, deadline, sleep=gateway.sleep, ending=lambda: gateway.ending)
-            if not turn.enter_at_once():
-                try:
-                    await turn.enter()
-                except LimitClosed as closed:
-                    raise Abandoned(str(closed)) from None
-            outages, began, answer = breaker.outages, time.monotonic(), None
+            reservation = await self._reserve(ask, deadline)
+            turn, answer = LaneTurn(gateway, breaker.lane, rate, ask, deadline), None
             try:
+                if not turn.enter_at_once():
+                    await turn.enter()
+                outages, began = breaker.outages, time.monotonic()
                 self._require_leave()
-                answer = await self.send(ask, client, deadline, turn)
-            finally:  # whatever happens, the turn is given back
+                self._begun = True
+                answer = await self.send(ask, client, deadline, turn, reservation)
+            except LimitClosed as closed:
+                raise Abandoned(str(closed)) from None
+            finally:  # whatever happens, the turn and what was reserved are given back
                 turn.leave(answer)
+                gateway.budget.release(reservation)
             if isinstance(answer, Reply):
                 break
             if turn.is_lost and gateway.ending is not None:
@@ -260,13 +269,12 @@ class Asking:
             anew, before = anew + 1, (*before, *answer.attempts)
         if before:
             answer = replace(answer, attempts=(*before, *answer.attempts))
-        return answer if isinstance(answer, Unanswered) else self._note(answer, ask, key)
+        return answer if isinstance(answer, Unanswered) else self._kept.note(answer, ask, key)
 
     async def _from_cache(self, key: str) -> Reply | None:
-        gateway = self._gateway
-        if key not in gateway.remembered or (stored := await gateway.look_up(key)) is None:
+        if key not in self._gateway.remembered or (stored := await self._gateway.look_up(key)) is None:
             return None
-        gateway.cached += 1
+        self._gateway.cached += 1
         return reply_from(stored)
 
     async def _ask_in_batch(
@@ -292,20 +300,31 @@ class Asking:
         self._calls += len(answer.attempts)
         cost = self._cost_of(ask.judge, answer.attempts)
         self.cost = None if self.cost is None or cost is None else self.cost + cost
-        return answer if isinstance(answer, Unanswered) else self._note(answer, ask, key)
+        return answer if isinstance(answer, Unanswered) else self._kept.note(answer, ask, key)
 
-    def _note(self, reply: Reply, ask: Ask, key: str | None) -> Reply:
-        """Note a reply for the cache, or shorten one that is too long to be used."""
-        if len(reply.text) > MAX_RAW and ask.contract is not None:
-            # No verdict is that long. It will be asked for again, and what cannot be used need not be held meanwhile.
-            *earlier, last = reply.attempts
-            return replace(reply, attempts=(*earlier, last.shortened()))
-        if key is not None and (reply.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
-            self._kept.append((key, ask.judge.name, reply))
-        return reply
+    async def _reserve(self, ask: Ask, deadline: Deadline) -> Reservation | None:
+        """Reserve what a question may cost, where dollars are limited; wait while others may leave enough for it."""
+        budget = self._gateway.budget
+        if not budget.limits_cost:
+            return None
+        question, began = question_of(ask, self._gateway.prices.price_of(ask.judge.name)), time.monotonic()
+        while True:
+            self._require_leave()
+            if (reservation := budget.reserve(question)) is not None:
+                deadline.put_off(time.monotonic() - began)
+                return reservation
+            if (why := budget.refusal(question)) is not None:
+                self._gateway.stop(Failure(BUDGET, why))
+            else:
+                await budget.changed()
 
     async def send(
-        self, ask: Ask, client: ModelClient, deadline: Deadline, turn: LaneTurn | None = None
+        self,
+        ask: Ask,
+        client: ModelClient,
+        deadline: Deadline,
+        turn: LaneTurn | None = None,
+        reservation: Reservation | None = None,
     ) -> Reply | Unanswered:
         """Put a question, and account for what it took: whatever happens, the budget has it back."""
         gateway = self._gateway
@@ -320,9 +339,9 @@ class Asking:
                 answer = replace(answer, attempts=gateway.prices.priced(client.name, sent))
         finally:
             if sent is None:
-                gateway.budget.give_up()
+                gateway.budget.give_up(reservation)
             else:
-                gateway.budget.end(calls, sent, cost=cost)
+                gateway.budget.end(calls, sent, cost=cost, reservation=reservation)
             self._calls += 1 if sent is None else len(sent)  # one at least, and nobody knows what became of it
             self.cost = None if self.cost is None or cost is None else self.cost + cost
         return answer
@@ -347,7 +366,6 @@ class Asking:
             gateway.stop(Failure(BUDGET, used_up))
         if gateway.stopped is not None or (gateway.draining and not self._begun):
             raise Abandoned(gateway.ending)
-        self._begun = True
 
     async def _is_own(self, answer: Unanswered, client: ModelClient, breaker: Breaker, outages: int) -> bool:
         """Return whether a failure is the question's own, or that of an outage which is over: then it is asked anew.
@@ -379,14 +397,4 @@ class Asking:
 
     def to_keep(self, attempts: tuple[Attempt, ...]) -> list[tuple[Any, ...]]:
         """Return what the cache may keep: of the replies, those that the evaluation found no fault with (SPEC-S5)."""
-        rows: list[tuple[Any, ...]] = []
-        for key, model, reply in self._kept:
-            for place, attempt in enumerate(attempts):
-                if attempt is reply.attempts[-1] and attempt.error is None:
-                    if attempt.raw == reply.text:
-                        rest = first_token_to(reply) if reply.first_token else None
-                        rows.append(FoundReply(key, model, place, len(reply.text), rest))
-                    else:  # it is nowhere else in these words
-                        rows.append(reply_row(key, model, reply_to(reply)))
-                    break
-        return rows
+        return self._kept.rows(attempts)

@@ -1,48 +1,43 @@
-"""The turn of one question in the lane of its account."""
+"""The turn of a question in the lane of its account."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import Protocol
 
-from evenhand.domain.ask import Ask, ModelClient
+from evenhand.domain.ask import Ask
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.drive.driver import Deadline
-from evenhand.engine.breaker import Breaker
-from evenhand.engine.concurrency_limit import LimitClosed
+from evenhand.engine.concurrency_limit import ConcurrencyLimit, LimitClosed
 from evenhand.models.rate_limit import RateLimit, estimated_tokens
 
 
-class Entry(NamedTuple):
-    """A client, the breaker of its lane, its identity for the cache (None: not cached), and its limit per minute."""
+class Ending(Protocol):
+    """A run that may end while somebody waits."""
 
-    client: ModelClient
-    breaker: Breaker
-    identity: bytes | None
-    rate: RateLimit | None
+    @property
+    def ending(self) -> str | None:
+        """Why no other evaluation is begun, if so."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for so long, or until the run ends."""
+        ...
 
 
 class LaneTurn:
     """The turn of one question in the lane of its account: entered, given back between retries, and left."""
 
-    __slots__ = ("_deadline", "_ending", "_holds", "_known", "_lane", "_rate", "_sleep", "_tokens", "is_lost")
+    __slots__ = ("_deadline", "_holds", "_known", "_lane", "_rate", "_run", "_tokens", "is_lost")
 
     def __init__(
-        self,
-        entry: Entry,
-        ask: Ask,
-        deadline: Deadline,
-        *,
-        sleep: Callable[[float], Awaitable[None]],
-        ending: Callable[[], str | None],
+        self, run: Ending, lane: ConcurrencyLimit, rate: RateLimit | None, ask: Ask, deadline: Deadline
     ) -> None:
-        self._sleep = sleep
-        self._ending = ending
-        self._lane = entry.breaker.lane
-        self._rate = entry.rate
-        self._tokens = 0.0 if entry.rate is None else estimated_tokens(ask.messages, ask.max_tokens)
+        self._run = run
+        self._lane = lane
+        self._rate = rate
+        self._tokens = 0.0 if rate is None else estimated_tokens(ask.messages, ask.max_tokens)
         self._deadline = deadline
         self._holds = False
         self._known = 0
@@ -60,9 +55,9 @@ class LaneTurn:
         try:
             # By the rate first: who waits for that must not keep others from their turn.
             while self._rate is not None and (seconds := self._rate.take(self._tokens)) > 0:
-                await self._sleep(seconds)
-                if (why := self._ending()) is not None:
-                    raise LimitClosed(why)
+                await self._run.sleep(seconds)
+                if self._run.ending is not None:
+                    raise LimitClosed(self._run.ending)
             await self._lane.enter()
         finally:
             self._deadline.put_off(time.monotonic() - began)
