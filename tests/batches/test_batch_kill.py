@@ -116,12 +116,11 @@ def test_an_interrupted_run_names_its_batch_which_can_be_cancelled_or_waited_for
 
     assert run.returncode == 130
     assert "batch batch_0 (3 requests to openai/gpt-4o-mini) is pending; resume with: evenhand resume" in told
-    refused = command("resume", "last", "--no-batch")
+    refused = command("resume", "last", "--fork")
     assert (refused.exit_code, "waits for batches" in refused.stderr) == (2, True)
     cancelled = command("runs", "cancel-batches", "last", "--yes")
     assert (cancelled.exit_code, "cancelled batch batch_0" in cancelled.stderr) == (0, True)
-    provider.finished.set()
-    resumed = command("resume", "last", "--json")
+    resumed = command("resume", "last", "--no-batch", "--json")
     assert resumed.exit_code == 0, resumed.stderr
-    assert [len(batch.requests) for batch in provider.batches] == [3, 3]
-    require_all_judged_once(provider, 3)
+    assert (len(provider.batches), len(provider.single)) == (1, 3)
+    assert json.loads(resumed.stdout)["summary"]["scored"] == 3

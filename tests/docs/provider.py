@@ -252,7 +252,8 @@ async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
                 continue
             length = BODY_LENGTH.search(head)
             body = await reader.readexactly(int(length[1])) if length else b""
-            status, content = "404 Not Found", {"error": {"message": f"nothing is at {method} {path} here"}}
+            status = "404 Not Found"
+            content: Json | bytes = {"error": {"message": f"nothing is at {method} {path} here"}}
             if (batched := batch_response(method, path.partition("?")[0], body)) is not None:
                 status, content = "200 OK", batched
             elif method == "POST":

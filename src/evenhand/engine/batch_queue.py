@@ -50,8 +50,15 @@ _SUBMISSION_SECONDS: Final = 8.0
 BATCH: Final = "batch"
 
 
+class NotInBatchError(Exception):
+    """A question has no answer from a batch, and is to be asked by itself."""
+
+
 class BatchQueue:
-    """Asks for a run. ``busy`` says how many evaluations are under way, and ``tell`` is told what happens."""
+    """Asks for a run. ``busy`` says how many evaluations are under way, and ``tell`` is told what happens.
+
+    One that does not ``submit`` reads the batches of an earlier process, and leaves the rest to be asked one by one.
+    """
 
     def __init__(
         self,
@@ -63,8 +70,10 @@ class BatchQueue:
         stop: Callable[[str], None],
         busy: Callable[[], int],
         tell: Callable[[str], None] | None,
+        submits: bool = True,
     ) -> None:
         self.run = run
+        self.submits = submits
         self._store = store
         self._budget = budget
         self._prices = prices
@@ -81,7 +90,7 @@ class BatchQueue:
         self._waiting: dict[str, BatchQuestion] = {}
         # By evaluation, the items of the answers that it has.
         self._used: dict[str, list[str]] = {}
-        self.places = LocalPlaces(LOCAL_EVALUATIONS)
+        self.places = LocalPlaces(LOCAL_EVALUATIONS if submits else busy() + LOCAL_EVALUATIONS)
         self._queued = asyncio.Event()
         self._gathering: asyncio.Task[None] | None = None
         self._followed: dict[str, asyncio.Task[None]] = {}
@@ -90,9 +99,9 @@ class BatchQueue:
     def __contains__(self, item: str) -> bool:
         return item in self._items
 
-    def asked_for(self, evaluation: str) -> list[tuple[int, str]]:
+    def asked_for(self, evaluation: str) -> tuple[tuple[int, str], ...]:
         """Return the run and the items of the answers that an evaluation had, which is about to be committed."""
-        return [(self.run.number, item) for item in self._used.pop(evaluation, ())]
+        return tuple((self.run.number, item) for item in self._used.pop(evaluation, ()))
 
     @property
     def pending(self) -> tuple[StoredBatch, ...]:
@@ -106,7 +115,7 @@ class BatchQueue:
         return hashlib.blake2b(f"{where} {key}".encode(), digest_size=20).hexdigest()
 
     async def ask(self, ask: Ask, item: str, evaluation: str) -> Reply | Unanswered:
-        """Ask a question, or wait for the answer to it that is under way. Raises ``LimitClosed``."""
+        """Ask a question, or wait for its answer that is under way. Raises ``LimitClosed`` and ``NotInBatchError``."""
         try:
             model, protocol = batch_protocol_of(ask.judge)
         except ConfigError as error:
@@ -348,6 +357,8 @@ class BatchQueue:
     def _ask_again(self, lane: BatchLane, questions: list[BatchQuestion]) -> None:
         if self._ended is not None:
             self._refuse(questions, self._ended)
+        elif not self.submits:
+            self._refuse(questions, NotInBatchError())
         elif questions:
             lane.queued.extend(questions)
             self._wake()
@@ -369,11 +380,11 @@ class BatchQueue:
     def _questions(self, key: str) -> list[BatchQuestion]:
         return [question for item, question in self._waiting.items() if self._items.get(item) == key]
 
-    def _refuse(self, questions: list[BatchQuestion], why: str) -> None:
+    def _refuse(self, questions: list[BatchQuestion], why: str | NotInBatchError) -> None:
         for question in questions:
             self._waiting.pop(question.item, None)
             if not question.answered.done():
-                question.answered.set_exception(LimitClosed(why))
+                question.answered.set_exception(LimitClosed(why) if isinstance(why, str) else why)
 
     async def _with_store(self, act: Callable[..., Result], *args: Any) -> Result:
         return act(*args) if self._store.commits_quickly else await asyncio.to_thread(act, *args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.run import RunRecord
 from evenhand.drive.driver import Deadline, ask_now
-from evenhand.engine.batch_queue import BatchQueue
+from evenhand.engine.batch_queue import BatchQueue, NotInBatchError
 from evenhand.engine.breaker import PROBE, PROBE_SECONDS, Breaker, OutageObserver, Patience
 from evenhand.engine.budget import Budget, Reservation
 from evenhand.engine.cached_replies import KeptReplies, cache_key, reply_from
@@ -87,20 +87,14 @@ class Gateway:
         self._clients: dict[int, Entry] = {}
         self._ended = asyncio.Event()
 
-    def ask_in_batches(self, run: RunRecord, busy: Callable[[], int], tell: Callable[[str], None] | None) -> None:
-        """Ask everything in batches; ``busy`` says how many evaluations are under way."""
-        self.batches = BatchQueue(
-            self._store, run, budget=self.budget, prices=self.prices, stop=self.stop, busy=busy, tell=tell
-        )
+    def ask_in_batches(self, run: RunRecord, **how: Any) -> None:
+        """Ask everything in batches, in a way that ``BatchQueue`` describes."""
+        self.batches = BatchQueue(self._store, run, budget=self.budget, prices=self.prices, stop=self.stop, **how)
 
     @property
     def pending_batches(self) -> list[str]:
         """The batches that are waited for, in words."""
         return [] if self.batches is None else [batch.words for batch in self.batches.pending]
-
-    def asked_for(self, where: str) -> Sequence[tuple[int, str]]:
-        """Return what was asked in batches for an evaluation or an answer that is about to be committed."""
-        return () if self.batches is None else self.batches.asked_for(where)
 
     def local_place(self) -> contextlib.AbstractAsyncContextManager[None]:
         """Take a place for an evaluation; only where they are asked in batches is there a limit to these."""
@@ -237,7 +231,8 @@ class Asking:
         client, breaker, identity, rate = gateway.entry_of(ask.judge)
         key = None if identity is None else cache_key(identity, ask, self._sample)
         if gateway.batches is not None:
-            return await self._ask_in_batch(ask, key, deadline, gateway.batches)
+            with contextlib.suppress(NotInBatchError):
+                return await self._ask_in_batch(ask, key, deadline, gateway.batches)
         if key is not None and (cached := await self._from_cache(key)) is not None:
             return cached
         anew = 0
@@ -284,6 +279,8 @@ class Asking:
         item = batches.item_of(ask, self._sample, f"{self._where} {self.asked}")
         self.asked += 1
         if item not in batches:
+            if not batches.submits:
+                raise NotInBatchError
             if key is not None and (cached := await self._from_cache(key)) is not None:
                 return cached
             self._require_leave()

@@ -111,9 +111,13 @@ class Runner:
         self._progress = Progress(total=total, done=judged)
         self._overview = LiveOverview(self._run) if judged == 0 else None
         heart = asyncio.create_task(self._beat())
-        if self._pace.batch:
+        # Without batches too, those of an earlier process are read: they are paid for.
+        if self._pace.batch or await self._with_store(self._store.provider_batches.items, self._run):
             self.gateway.ask_in_batches(
-                self._run, lambda: self._pace.concurrency - self._hand.free_places, self._on_batch
+                self._run,
+                busy=lambda: self._pace.concurrency - self._hand.free_places,
+                tell=self._on_batch,
+                submits=self._pace.batch,
             )
         try:
             self._early = await asyncio.to_thread(  # it reads the whole run
@@ -250,7 +254,7 @@ class Runner:
         self, planned: PlannedCase, made: MadeAnswer, row: tuple[Any, ...], replies: list[Any]
     ) -> None:
         """Commit an answer of the target."""
-        asked = self.gateway.asked_for(answer_place(*row[1:4]))
+        asked = () if (batches := self.gateway.batches) is None else batches.asked_for(answer_place(*row[1:4]))
         await self._committer.commit(answers=(row,), replies=replies, asked=asked)
         self._costs.add_answer(planned, made.cost)
         if self._overview is not None:
@@ -260,7 +264,7 @@ class Runner:
         self, planned: PlannedCase, todo: Todo, judgment: Judgment, row: tuple[Any, ...], replies: list[Any]
     ) -> None:
         """Commit an evaluation, and tell everybody who watches the run."""
-        asked = self.gateway.asked_for(evaluation_place(*row[1:5]))
+        asked = () if (batches := self.gateway.batches) is None else batches.asked_for(evaluation_place(*row[1:5]))
         await self._committer.commit(evaluations=(row,), replies=replies, asked=asked)
         self._progress.add(judgment)
         self._costs.add(planned, judgment)

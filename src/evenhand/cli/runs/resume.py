@@ -129,7 +129,7 @@ def resume_run(
 
     A run that asks in batches does so again, unless everything is to be asked ``one_by_one``.
     """
-    if (fork or one_by_one) and (pending := store.provider_batches.of(run, pending=True)):
+    if fork and (pending := store.provider_batches.of(run, pending=True)):
         words = "; ".join(batch.words for batch in pending)
         raise ConfigError(
             f"run {run.id} waits for batches: {words}. Resume it as it is, or cancel them first with: "
