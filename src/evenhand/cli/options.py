@@ -203,6 +203,10 @@ Alpha = Annotated[
         help="With --until-decided: the highest probability of a wrong decision; 0.05 by default.",
     ),
 ]
+Batch = Annotated[
+    bool,
+    typer.Option("--batch", help="Ask in batches, at half price: OpenAI, Anthropic and Gemini answer within a day."),
+]
 Estimate = Annotated[bool, option("--estimate", help="Show the expected calls and cost, and ask no model.")]
 Fork = Annotated[
     bool, option("--fork", help="If the suite has changed, continue in a new run that keeps what is still valid.")

@@ -58,6 +58,8 @@ class Progress:
         self.latest_error: str | None = None
         # Which provider is gone and waited for, in words.
         self.paused: str | None = None
+        # Which batches are waited for, in words.
+        self.batches: list[str] = []
 
     def add(self, judgment: Judgment) -> None:
         """Count an evaluation that was committed."""
