@@ -111,15 +111,8 @@ class Runner:
         self._progress = Progress(total=total, done=judged)
         self._overview = LiveOverview(self._run) if judged == 0 else None
         heart = asyncio.create_task(self._beat())
-        # Without batches too, those of an earlier process are read: they are paid for.
-        if self._pace.batch or await self._with_store(self._store.provider_batches.items, self._run):
-            self.gateway.ask_in_batches(
-                self._run,
-                busy=lambda: self._pace.concurrency - self._hand.free_places,
-                tell=self._on_batch,
-                submits=self._pace.batch,
-            )
         try:
+            await self._begin_batches()
             self._early = await asyncio.to_thread(  # it reads the whole run
                 early_stop_of, self._store, self._run, self._job, self.gateway, retry_errors=self._pace.retry_errors
             )
@@ -136,6 +129,18 @@ class Runner:
             await asyncio.wait([heart])
             await self.gateway.close()
         return await self._with_store(self._mark_end)
+
+    async def _begin_batches(self) -> None:
+        """Ask in batches if that is wanted; if not, those of an earlier process are read: they are paid for."""
+        submits = self._pace.batch
+        asked = {} if submits else await self._with_store(self._store.provider_batches.items, self._run)
+        if submits or asked:
+            self.gateway.ask_in_batches(
+                self._run,
+                busy=lambda: self._pace.concurrency - self._hand.free_places,
+                tell=self._on_batch,
+                submits=submits,
+            )
 
     async def _with_store(self, act: Callable[..., Result], *args: Any) -> Result:
         """Use the store: on the loop if that is quick, else in a thread, since a connection may have to be replaced."""
