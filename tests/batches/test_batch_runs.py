@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.domain.evaluation import Usage
+from evenhand.models.batches.openai import OpenAIBatches
+from evenhand.models.batches.server import BatchLimits
 from evenhand.models.prices import PRICES, batch_price, cost
 from evenhand.store.store import open_store
 
@@ -67,7 +69,7 @@ def test_a_suite_is_judged_in_one_batch_at_half_the_price(kind: str, provider: A
 
 FAULTS = {
     "a creation whose response is lost": {"lost_creations": 1},
-    "a creation that is lost, and listed later": {"lost_creations": 1, "hidden_in_lists": 0, "limited_polls": 3},
+    "a creation that is lost, and listed later": {"lost_creations": 1, "hidden_in_lists": 2, "limited_polls": 3},
     "results in another order, twice, and of nobody": {"strange": True, "shuffled": True},
     "results that are missing": {"missing": frozenset({1, 2})},
     "requests that expired": {"expired": frozenset({0})},
@@ -89,6 +91,42 @@ def test_whatever_goes_wrong_all_is_scored_and_nothing_answered_twice(
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["summary"]["scored"] == 4
     assert (len(provider.asked), set(provider.asked.values())) == (4, {1})
+    stored()
+
+
+def test_a_batch_keeps_within_the_limits_of_its_provider(
+    provider: Any, suite: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite("openai", cases=5)
+    monkeypatch.setattr(OpenAIBatches, "limits", BatchLimits(2, 100_000_000))
+    by_number = command("run", "suite.yaml", "--batch", "--no-cache", "--json")
+    monkeypatch.setattr(OpenAIBatches, "limits", BatchLimits(50_000, 10_000))
+    by_size = command("run", "suite.yaml", "--batch", "--no-cache", "--json")
+
+    assert (by_number.exit_code, by_size.exit_code) == (0, 0)
+    assert sorted(len(batch.requests) for batch in provider.batches[:3]) == [1, 2, 2]
+    assert sum(len(batch.requests) for batch in provider.batches[3:]) == 5
+    assert all(len(content) <= 10_100 for content in list(provider.files.values())[3:])
+
+
+def test_answers_of_a_target_come_from_batches_too_and_programs_run_beside(
+    provider: Any, suite: Callable[..., Path]
+) -> None:
+    path = suite("openai", cases=3, target="openai/gpt-4o-mini")
+    written = json.loads(path.read_text())
+    written["target"] = written["judge"]
+    written["evaluators"] += [
+        {"name": "swift", "type": "contains", "value": "score"},
+        {"name": "again", "type": "llm_judge"},
+    ]
+    for case in written["cases"]:
+        del case["candidate_answer"]
+    path.write_text(json.dumps(written))
+
+    done = command("run", "suite.yaml", "--batch", "--json")
+
+    assert done.exit_code == 0, done.stderr + done.stdout
+    assert [len(batch.requests) for batch in provider.batches] == [3, 6]
     stored()
 
 

@@ -21,6 +21,8 @@ _NOT_TAKEN: Final = frozenset(
 _FIRST_LOOK: Final = 4.0
 _LAST_LOOK: Final = 120.0
 _GROWTH: Final = 1.5
+# When a list is looked at for a batch, in the same units: it may be a little behind.
+_LOOKS: Final = (0.0, 4.0, 16.0)
 
 
 class BatchRefusedError(EvenhandError):
@@ -71,16 +73,21 @@ class BatchAtProvider:
 
     async def find(self, key: str, *, since: float, requests: int) -> str | None:
         """Look for a batch by our key, and return its id. If there are several, all but the first are cancelled."""
-        try:
-            first, *others = [*await self.protocol.find(self._server, key, since=since, requests=requests), ""]
-        except TransportFault as fault:
-            raise BatchUnknownError(
-                f"{self.model.name}: the provider does not say whether it has the batch {key} ({fault}); nothing is "
-                "submitted until it does"
-            ) from None
-        for other in filter(None, others):
-            await self.cancel(other)
-        return first or None
+        found: list[str] = []
+        for pause in _LOOKS:
+            await asyncio.sleep(pause * self.model.policy.base)
+            try:
+                found = await self.protocol.find(self._server, key, since=since, requests=requests)
+                for other in found[1:]:
+                    await self.cancel(other)
+            except TransportFault as fault:
+                raise BatchUnknownError(
+                    f"{self.model.name}: the provider does not say whether it has the batch {key} ({fault}); nothing "
+                    "is submitted until it does"
+                ) from None
+            if found:
+                return found[0]
+        return None
 
     async def ended(self, batch: str) -> BatchState:
         """Wait until a batch is over; faults on the way are waited out, unless they will not pass."""
