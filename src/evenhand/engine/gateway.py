@@ -71,10 +71,8 @@ class LaneTurn:
         began = time.monotonic()
         try:
             # By the rate first: who waits for that must not keep others from their turn.
-            while self._rate is not None and (seconds := self._rate.take(self._tokens)) > 0:
-                await self._gateway.sleep(seconds)
-                if self._gateway.ending is not None:
-                    raise LimitClosed(self._gateway.ending)
+            if self._rate is not None:
+                await self._gateway.pass_rate(self._rate, self._tokens)
             await self._lane.enter()
         finally:
             self._deadline.put_off(time.monotonic() - began)
@@ -175,6 +173,13 @@ class Gateway:
         if rpm is None and tpm is None:
             return None
         return self._rates.setdefault((account, client.name), RateLimit(rpm=rpm, tpm=tpm))
+
+    async def pass_rate(self, rate: RateLimit, tokens: float) -> None:
+        """Wait until the limits per minute allow a request; raises ``LimitClosed`` when the run ends meanwhile."""
+        while (seconds := rate.take(tokens)) > 0:
+            await self.sleep(seconds)
+            if self.ending is not None:
+                raise LimitClosed(self.ending)
 
     async def sleep(self, seconds: float) -> None:
         """Wait for so long, or until the run ends."""

@@ -54,6 +54,8 @@ class Progress:
         self.latest_error: str | None = None
         # Which provider is gone and waited for, in words.
         self.paused: str | None = None
+        # Whether nearly all workers of a cluster wait for replies, so that more of them would not help.
+        self.waits_for_provider = False
 
     def add(self, judgment: Judgment) -> None:
         """Count an evaluation that was committed."""
