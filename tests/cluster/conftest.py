@@ -148,7 +148,12 @@ def suite(tmp_path: Path) -> Callable[..., Path]:
     def write(cases: int, **settings: Any) -> Path:
         settings.setdefault("evaluators", [{"name": "says", "type": "contains", "value": "7"}])
         rows = [
-            {"id": f"c{number}", "input": f"Question {number}?", "candidate_answer": f"Answer {number}."}
+            {
+                "id": f"c{number}",
+                "input": f"Question {number}?",
+                "candidate_answer": f"Answer {number}.",
+                "expected_outcome": "Says it",
+            }
             for number in range(cases)
         ]
         path = tmp_path / "suite.json"

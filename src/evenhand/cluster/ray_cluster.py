@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import importlib.util
 import ipaddress
@@ -12,23 +13,27 @@ import secrets
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from evenhand.cluster.messages import Orders, Report, Shipment
 from evenhand.cluster.ray_worker import RayWorker
-from evenhand.cluster.runner import WorkerLost
+from evenhand.cluster.runner import ClusterRunner, WorkerLost, require_shippable
 from evenhand.domain.errors import ConfigError, EvenhandError
+from evenhand.engine.job import Job
+from evenhand.engine.runner import Runner
 from evenhand.version import __version__
 
 LOCAL: Final = "ray"
 _SCHEME: Final = "ray://"
 _ADDRESS: Final = "RAY_ADDRESS"
-# Of a Ray that is started here: nobody else on this machine can use it, and nobody is told of it.
-_OWN: Final = {"RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+# Of a Ray that is started here: nobody is told of it, and workers run in this environment.
+_OWN: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+_MODE: Final = "RAY_AUTH_MODE"
 _TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105 - its name
 _OBJECT_BYTES: Final = 100_000_000
 # What is never sent to other machines: secrets, databases, and files that a program can make again.
@@ -76,7 +81,7 @@ def _is_public(host: str) -> bool:
 
 
 def _has_token() -> bool:
-    if os.environ.get("RAY_AUTH_MODE", "").strip().lower() != "token":
+    if os.environ.get(_MODE, "").strip().lower() != "token":
         return False
     named = os.environ.get(_TOKEN) or os.environ.get("RAY_AUTH_TOKEN_PATH")
     return bool(named) or (Path.home() / ".ray" / "auth_token").is_file()
@@ -85,8 +90,12 @@ def _has_token() -> bool:
 class RayCluster:
     """A cluster to which this process is connected. ``folder`` is the suite's, where its files must be shipped."""
 
-    def __init__(self, ray: Any, *, workers: int | None, is_own: bool, folder: Path | None) -> None:
+    def __init__(
+        self, ray: Any, *, workers: int | None, is_own: bool, folder: Path | None, session: Path | None = None
+    ) -> None:
         self._ray = ray
+        # Where a Ray that was started here has its logs and sockets.
+        self.session = session
         self._is_own = is_own
         processors = int(ray.cluster_resources().get("CPU", 1))
         self._workers = max(1, processors if workers is None else workers)
@@ -173,24 +182,22 @@ def ray_cluster(on: str, *, workers: int | None = None, folder: Path | None = No
     check_place(on)
     address = address_of(on)
     if address is None:
-        for name, value in _OWN.items():
-            os.environ.setdefault(name, value)
-        # In the environment of this process and of those it starts, and in no file.
-        os.environ.setdefault(_TOKEN, secrets.token_hex(32))
+        _prepare_own()
     ray = importlib.import_module("ray")
     if ray.is_initialized():
         yield RayCluster(ray, workers=workers, is_own=True, folder=folder)
         return
     with contextlib.ExitStack() as ending:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        session = None
         if address is None:
-            session = tempfile.mkdtemp(prefix="evenhand-ray-")
+            session = Path(tempfile.mkdtemp(prefix="evenhand-ray-"))
             ending.callback(shutil.rmtree, session, ignore_errors=True)
             quiet |= {
                 "include_dashboard": False,
                 "num_cpus": workers or os.cpu_count() or 1,
                 "object_store_memory": _OBJECT_BYTES,
-                "_temp_dir": session,
+                "_temp_dir": str(session),
             }
         try:
             with _own_signals():
@@ -198,7 +205,37 @@ def ray_cluster(on: str, *, workers: int | None = None, folder: Path | None = No
         except (ConnectionError, RuntimeError, TimeoutError, ValueError, OSError) as error:
             raise ConfigError(_why_not(address, error)) from None
         ending.callback(ray.shutdown)
-        yield RayCluster(ray, workers=workers, is_own=address is None, folder=folder)
+        yield RayCluster(ray, workers=workers, is_own=address is None, folder=folder, session=session)
+
+
+def _prepare_own() -> None:
+    """Set up the environment of a Ray that only this process and those it starts can use."""
+    for name, value in _OWN.items():
+        os.environ.setdefault(name, value)
+    # Here and with those processes, and in no file.
+    os.environ.setdefault(_TOKEN, secrets.token_hex(32))
+    # Ray reads the mode when it is imported; when it was before, it turns tokens on itself where nothing is set.
+    if "ray" in sys.modules:
+        os.environ.pop(_MODE, None)
+        logging.getLogger("ray").setLevel(logging.ERROR)
+    else:
+        os.environ[_MODE] = "token"
+
+
+def runner_on(
+    on: str, job: Job, *, workers: int | None = None
+) -> Callable[[], contextlib.AbstractContextManager[Callable[..., Runner]]]:
+    """Return what connects to a cluster and makes runners of runs on it; what could not be there is refused now."""
+    check_place(on)
+    require_shippable(job)
+    folder = None if job.source is None else Path(job.source).absolute().parent
+
+    @contextlib.contextmanager
+    def connected() -> Iterator[Callable[..., Runner]]:
+        with ray_cluster(on, workers=workers, folder=folder) as cluster:
+            yield functools.partial(ClusterRunner.on, cluster)
+
+    return connected
 
 
 def _why_not(address: str | None, error: Exception) -> str:

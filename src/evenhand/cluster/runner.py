@@ -22,6 +22,7 @@ from evenhand.engine.runner import Observer, Runner
 from evenhand.engine.work import Todo, drawn_work
 from evenhand.store.rows import judgment_of_row, planned_from
 from evenhand.store.store import Store
+from evenhand.suites.definition import Definition
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
 
 # So many workers may die one after the other without having judged anything.
@@ -88,11 +89,7 @@ class ClusterRunner(Runner):
 
     def __init__(self, store: Store, run: RunRecord, job: Job, pace: Pace, *, cluster: Cluster, **options: Any) -> None:
         super().__init__(store, run, job, pace, **options)
-        if any(MADE_IN_PYTHON in each for each in job.definition.get("evaluators") or () if isinstance(each, Mapping)):
-            raise ConfigError(
-                "evaluators that are objects of this program cannot be sent to other processes; name them in a suite, "
-                "or leave out on"
-            )
+        require_shippable(job)
         self._cluster = cluster
         self._tell = options.get("tell")
         self._lender = Lender(pace.limits, self.budget)
@@ -259,7 +256,7 @@ class ClusterRunner(Runner):
             orders.calls = self._lender.lend(member.account)
             orders.recall = self._lender.is_short
             orders.let_through = self._lender.let_through(member.account)
-            if self._pool.has(member) or orders.replies:
+            if self._pool.has(member) or orders.replies or (orders.recall and member.account.unused):
                 return orders
             if stops or self._pool.is_over:
                 self._pool.changed.set()
@@ -356,6 +353,26 @@ class ClusterRunner(Runner):
             for account, error in member.refused.items():
                 said.setdefault(account, []).append(error)
         return next((errors[0] for errors in said.values() if all(errors)), None)
+
+
+def require_shippable(job: Job) -> None:
+    """Refuse a job that workers cannot make themselves from its definition: objects of this program stay here."""
+    if any(MADE_IN_PYTHON in each for each in job.definition.get("evaluators") or () if isinstance(each, Mapping)):
+        raise ConfigError(
+            "on: evaluators that are objects of this program cannot be sent to other processes; name them in a suite, "
+            "or leave out on"
+        )
+    if job.target is None:
+        return
+    try:
+        built = Definition(job.definition, source=job.source).target()
+    except ConfigError:
+        built = None
+    if built is None or built.description() != job.target.description():
+        raise ConfigError(
+            f"on: the target {job.target.name} is an object of this program and cannot be sent to other processes; "
+            "write it into a file and name it as python: file.py:function, or leave out on"
+        )
 
 
 def _here() -> str:

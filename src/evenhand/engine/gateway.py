@@ -177,15 +177,11 @@ class Gateway:
     async def pass_rate(self, rate: RateLimit, tokens: float) -> None:
         """Wait until the limits per minute allow a request; raises ``LimitClosed`` when the run ends meanwhile."""
         while (seconds := rate.take(tokens)) > 0:
-            await self.sleep(seconds)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._ended.wait()
             if self.ending is not None:
                 raise LimitClosed(self.ending)
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait for so long, or until the run ends."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._ended.wait()
 
     @property
     def paused(self) -> str | None:
