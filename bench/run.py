@@ -1,4 +1,4 @@
-"""Print what importing, judging, reading, planning, running, ranking and looking at runs cost."""
+"""Print what importing, judging, reading, planning, running, ranking and looking at runs cost, and what is cached."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from bench import (
     importing,
     judging,
     pages,
+    prefix,
     ranking,
     reading,
     reading_runs,
@@ -23,6 +24,7 @@ def main() -> None:
     for part in (
         importing,
         judging,
+        prefix,
         reading,
         tables,
         running,

@@ -122,7 +122,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
         "min_specificity_low": 0.7,
         "max_drop": 0.05,
     },
-    "price": {"input": 0.25, "output": 2.0, "cached_input": 0.025},
+    "price": {"input": 0.25, "output": 2.0, "cached_input": 0.025, "cache_write": 0.25},
     "model": _MODEL,
     "target_model": {
         **_MODEL,
@@ -266,6 +266,7 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "input": "A million tokens of the prompt",
         "output": "A million tokens of the reply",
         "cached_input": "A million tokens that the provider had in its cache; as any others if left out",
+        "cache_write": "A million tokens that the provider wrote to its cache; as any others if left out",
     },
     "evaluator": {"type": "What kind of evaluator it is: one of those below, or [one of yours](../own-evaluators.md)"},
     "llm_judge": {"judge": "The model that judges; the suite's if left out"},

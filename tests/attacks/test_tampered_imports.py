@@ -17,6 +17,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from evenhand import Case, Contains, Profile, SchemaEvaluator, audit, evaluate, rank, score
+from evenhand.api.report_kind import report_kind_of
 from evenhand.cli.commands.runs import ListedRun
 from evenhand.cli.console import Console
 from evenhand.cli.runs.finish import code_of, report_of, show
@@ -30,7 +31,7 @@ from evenhand.engine.estimate import forecast
 from evenhand.engine.overview import overview_of
 from evenhand.profiles.imported import case_check
 from evenhand.profiles.job import require_scores
-from evenhand.profiles.modes import report_kind_of, with_next_rounds
+from evenhand.profiles.modes import with_next_rounds
 from evenhand.reports.json import canonical
 from evenhand.reports.overview import survey
 from evenhand.reports.report import FORMATS, write

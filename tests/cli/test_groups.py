@@ -5,13 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 import typer
+from typer.core import TyperCommand
 from typer.testing import CliRunner
 
-from evenhand.cli.groups import as_command, typer_command
+from evenhand.cli.groups import LeanCommand, as_command, typer_command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,3 +74,57 @@ def test_only_the_modules_of_the_command_are_loaded(arguments: str, modules: lis
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
 
     assert done.stdout.splitlines()[-1] == str(modules)
+
+
+LOADED_BY_A_RUN = """
+import sys
+from evenhand.cli.main import app
+from pathlib import Path
+Path("suite.yaml").write_text("evaluators: [{type: equals, value: b}]\\ncases: [{id: a, input: a, candidate_answer: b}]")
+for argv in (["runs"], ["run", "suite.yaml", "-o", "results.csv"]):
+    app(argv, standalone_mode=False)
+print(sorted({".".join(name.split(".")[:2]) for name in sys.modules} & {
+    "evenhand.doctor", "evenhand.labels", "evenhand.profiles", "evenhand.tuner", "evenhand.trust", "pydantic", "numpy",
+}))
+"""
+
+
+def test_a_run_loads_nothing_of_other_kinds_of_runs(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED_BY_A_RUN], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert done.stdout.splitlines()[-1] == "['evenhand.trust']"
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (("a", "b"), (["a", "b"], "text", 3, None)),
+        (("a", "--word", "ü", "--size", "4"), (["a"], "ü", 4, None)),
+        (("a", "--name", "x", "--name", "y"), (["a"], "text", 3, ["x", "y"])),
+        ((), "Missing argument 'FILES...'"),
+        (("a", "--size", "many"), "--size"),
+        (("a", "--size", "0"), "--size"),
+    ],
+)
+def test_what_is_not_converted_is_what_typer_would_make_of_it(argv: tuple[str, ...], expected: object) -> None:
+    def command(
+        files: Annotated[list[str], typer.Argument(metavar="FILES...")],
+        *,
+        word: Annotated[str, typer.Option("--word")] = "text",
+        size: Annotated[int, typer.Option("--size", min=1)] = 3,
+        names: Annotated[list[str] | None, typer.Option("--name")] = None,
+    ) -> None:
+        typer.echo(repr((files, word, size, names)))
+
+    def invoke(kind: type[TyperCommand]) -> tuple[int, str]:
+        app = typer.Typer(rich_markup_mode=None, add_completion=False)
+        app.command("command", cls=kind)(as_command(command))
+        done = CliRunner().invoke(app, argv)
+        return done.exit_code, done.output
+
+    done = invoke(LeanCommand)
+
+    assert done == invoke(TyperCommand)
+    assert str(expected) in done[1]

@@ -80,7 +80,7 @@ def test_a_slow_judge_gets_a_first_look_and_checks_an_item() -> None:
 
     assert (planned.plan.probes, planned.plan.size) == (tuple(sorted(QUICK, key=list(PROBES).index)), 12)
     assert planned.subject.evaluator["rubrics"][0]["id"] == "right"
-    assert "for all 20 probes: --probes all" in planned.outline()[1]
+    assert "for all 21 probes: --probes all" in planned.outline()[1]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_slow_judge_gets_a_first_look_and_checks_an_item() -> None:
         ("{name: q, type: pairwise}", PROBES.keys() - {"position", "verbosity"}, "the evaluator compares answers"),
         (
             "{name: q, type: composite, members: [{type: llm_judge, judge: openai/gpt-5-mini}]}",
-            {"position", "verbosity", "rubric_order", "family"},
+            {"position", "verbosity", "rubric_order", "example_order", "family"},
             "its members have",
         ),
     ],
@@ -106,6 +106,60 @@ def test_what_an_evaluator_cannot_be_asked_is_left_out_with_the_reason(
 
     assert set(plan.left_out) == set(left_out)
     assert why in plan.left_out["verbosity" if "composite" in evaluator else "padding"]
+
+
+def suite_with(examples: str, folder: Path) -> Subject:
+    suite = folder / "suite.yaml"
+    suite.write_text(
+        f"judge: openai/gpt-5-mini\nevaluators: [{{name: q, type: llm_judge, scale: 1-5, examples: [{examples}]}}]\n"
+        "cases: [{id: a, candidate_answer: x}]\n"
+    )
+    return Subject.of_suite(read_suite(suite))
+
+
+def test_the_examples_of_an_evaluator_are_shown_in_two_orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-example")
+    verdicts = {"a": "fail", "b": "pass", "c": "fail"}
+    own = ", ".join(f"{{candidate_answer: {answer}, verdict: {verdict}}}" for answer, verdict in verdicts.items())
+
+    made = [*doctor_job(suite_with(own, tmp_path), probes=["example_order"], size=2).cases()]
+
+    shown = [[example["candidate_answer"] for example in (planned.evaluators or ())[0]["examples"]] for planned in made]
+    assert shown == [["a", "b", "c"], ["c", "a", "b"]] * 2  # backwards, but with another verdict at the end
+    assert {(planned.evaluators or ())[0]["scale"] for planned in made} == {"1-5"}
+    assert [planned.case.metadata["answer"] for planned in made] == ["good", "good", "bad", "bad"]
+
+
+def test_a_single_example_has_no_other_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-example")
+    subject = suite_with("{candidate_answer: a, verdict: pass}", tmp_path)
+
+    with pytest.raises(ConfigError, match="probe example_order: the evaluator has a single example"):
+        doctor_job(subject, probes=["example_order"])
+
+
+def test_examples_of_our_own_are_of_pairs_that_are_not_asked() -> None:
+    plan = Plan.made(["example_order"], size=150)
+    (definition, *_) = (planned.evaluators[0] for planned in plan.cases() if planned.evaluators)
+
+    asked = {planned.case.question for planned in plan.cases()}
+
+    assert [example["verdict"] for example in definition["examples"]] == ["pass", "fail"] * 2
+    assert not asked & {example["question"] for example in definition["examples"]}
+    with pytest.raises(ConfigError, match="none are left to be examples"):
+        Plan.made(["example_order"], size=156)
+
+
+def test_a_judge_that_goes_by_the_last_example_is_found_out() -> None:
+    def judge(messages: Any) -> dict[str, Any]:
+        verdicts = [line for line in messages[0]["content"].splitlines() if line in {"pass", "fail"}]
+        return lenient(messages) | {"score": 0.9 if verdicts[-1] == "pass" else 0.1}
+
+    found = examine_judge(judge, probes=["example_order"], size=8, store=None)
+
+    assert found.failed == ("example_order",)
+    (probe,) = found.probes
+    assert (probe.harmed, probe.opposite, probe.among) == (8, 0, 8)
 
 
 def test_few_cases_are_not_enough_however_bad_they_are() -> None:

@@ -108,6 +108,20 @@ def test_the_tails_are_those_of_a_binomial() -> None:
     assert readings.upper_binomial(1, 5, 0.2) == pytest.approx(1 - 0.8**5)
 
 
+def test_verdicts_that_flip_one_way_are_counted_and_scores_that_move_are_not() -> None:
+    moves = ((0.9, 0.1), (0.9, 0.1), (0.9, 0.1), (0.1, 0.9), (0.1, 0.3), (None, 0.9))
+    both = [
+        seen(score, pair, variant=variant)
+        for pair, scores in zip(PAIRS, moves, strict=True)
+        for variant, score in zip("12", scores, strict=True)
+    ]
+
+    found = readings.flipped(both, {}, 0.1)
+
+    assert (found.harmed, found.opposite, found.among, found.unscored) == (3, 1, 5, 1)
+    assert found.p == pytest.approx(10 / 16)  # three or more of four, either way
+
+
 def test_a_list_is_read_either_way() -> None:
     both = [seen(score, pair, variant=variant) for pair in PAIRS for variant, score in (("1", 0.0), ("2", 1.0))]
 

@@ -10,8 +10,9 @@ import pytest
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt, Usage
+from evenhand.domain.json_codec import attempt_from
 from evenhand.domain.reply import Reply
-from evenhand.models.prices import PRICES, PRICES_AS_OF, Price, PriceBook, cost, price_of
+from evenhand.models.prices import PRICES, PRICES_AS_OF, Price, PriceBook, cost, price_of, saving
 from evenhand.registry import MODELS, points
 
 OWN = {"openai/gpt-5-mini": {"input": 1, "output": 10, "cached_input": 0.5}}
@@ -135,6 +136,34 @@ def test_without_a_price_of_their_own_cached_tokens_cost_what_others_do() -> Non
 
 def test_a_provider_that_counts_more_cached_tokens_than_tokens_gives_nothing_back() -> None:
     assert cost(Usage(input_tokens=10, cached_tokens=1000), Price(input=2.0, output=8.0, cached_input=0.0)) == 0.0
+
+
+def test_what_a_prompt_cache_saves_is_the_discount_less_the_surcharge_for_writing() -> None:
+    price = Price(input=2.0, output=8.0, cached_input=0.2, cache_write=2.5)
+    read = Usage(input_tokens=1000, output_tokens=100, cached_tokens=600)
+    written = Usage(input_tokens=1000, output_tokens=100, cache_write_tokens=600)
+
+    assert cost(written, price) == pytest.approx(0.0031)
+    assert saving(read, price) == pytest.approx(0.00108)
+    assert saving(written, price) == pytest.approx(-0.0003)
+
+
+def test_attempts_say_what_the_prompt_cache_saved_where_one_was_used() -> None:
+    book = PriceBook({"a/b": {"input": 2.0, "output": 8.0, "cached_input": 0.2}})
+    usages = (Usage(input_tokens=1000), Usage(input_tokens=1000, cached_tokens=500))
+
+    plain, cached = book.priced("a/b", map(said, usages))
+
+    assert plain.saved is None
+    assert cached.saved == pytest.approx(0.0009)
+    assert "saved" not in plain.as_dict()
+    assert attempt_from(cached.as_dict()) == cached
+
+
+def test_all_claude_models_have_a_price_for_writing_to_the_prompt_cache() -> None:
+    claude = [price for name, price in PRICES.items() if name.startswith("anthropic/")]
+
+    assert all(price.cache_write == 1.25 * price.input for price in claude)
 
 
 def test_all_replies_to_a_model_are_added_up() -> None:

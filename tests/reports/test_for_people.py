@@ -93,6 +93,22 @@ def test_what_a_run_took_is_said() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("saved", "words"),
+    [
+        (0.42, "61 % of prompt tokens, saved $0.42"),
+        (0.0, "61 % of prompt tokens"),
+        (-0.01, "61 % of prompt tokens, cost $0.010 more than it saved"),
+    ],
+)
+def test_what_the_prompt_cache_of_the_provider_did_is_said(saved: float, words: str) -> None:
+    summary = Summary(cases=Tally(), calls=2, input_tokens=1000, prompt_cached_tokens=614, prompt_cache_saving=saved)
+
+    assert effort_sentence(summary) == (
+        f"2 calls to models, 1,000 tokens in and 0 out, cached by the provider: {words}, cost $0.00"
+    )
+
+
 def test_models_programs_and_functions_are_told_apart(made: Any) -> None:
     member = {"type": "code_judge", "attempts": 1}
     jury = {"members": [member, {"type": "llm_judge", "attempts": 2}, {"type": "function", "attempts": 0}]}

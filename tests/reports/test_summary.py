@@ -13,6 +13,7 @@ from evenhand.domain.run import CaseResult, Judgment, MadeAnswer
 from evenhand.domain.summary import Summary
 from evenhand.domain.verdict import Thresholds, Verdict
 from evenhand.reports.effort import effort_sentence
+from evenhand.reports.overview import survey
 from evenhand.reports.phrases import mean_sentence, pass_rate_sentence
 from evenhand.reports.summary import Summarizer, summarize
 
@@ -341,3 +342,30 @@ def test_the_cost_is_known_where_it_is_known(made: Any, judge: float | None, tar
     assert summary.known_cost == sum(cost for cost in (judge, target) if cost is not None)
     assert summary.unpriced == tuple(whose for whose, cost in (("judge", judge), ("target", target)) if cost is None)
     assert effort_sentence(summary).endswith(shown)
+
+
+def test_tokens_from_prompt_caches_count_alike_whether_cases_are_gathered_or_not() -> None:
+    used = Usage(input_tokens=1000, output_tokens=10, cached_tokens=600)
+    attempts = (Attempt(kind="reply", raw="{}", usage=used, cost=0.002, saved=0.001),)
+    from_own_cache = (Attempt(kind="reply", raw="{}", usage=used, cached=True),)
+    results = [
+        CaseResult(
+            position=position,
+            case=Case(),
+            judgments=(
+                Judgment(
+                    evaluation=Evaluation.with_score(
+                        evaluator="quality", type="llm_judge", score=1.0, verdict=Verdict.PASS, attempts=kind
+                    ),
+                    cost=0.0,
+                ),
+            ),
+        )
+        for position, kind in enumerate([attempts, attempts, from_own_cache])
+    ]
+
+    one_by_one, gathered = summarize(results), survey(results).summary
+
+    assert one_by_one == gathered
+    assert (gathered.prompt_cached_tokens, gathered.input_tokens) == (1200, 2000)
+    assert gathered.prompt_cache_saving == 0.002

@@ -4,17 +4,45 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
 
-from evenhand.doctor.plan import DOCTOR
-from evenhand.profiles.modes import ReportKind, report_kind_of as profile_kind_of
-from evenhand.tuner.settings import is_tuning
+from evenhand.domain.run_kind import AUDIT, DOCTOR, RANKING, SCORING, TUNE, is_doctor, is_tuning, mode_of
+from evenhand.reports.report import Report
+
+# Loaded when used: they bring much along, and some a library for arithmetic.
+_MODULES: Final = {
+    DOCTOR: "evenhand.doctor.report",
+    TUNE: "evenhand.tuner.report",
+    SCORING: "evenhand.profiles.score_report",
+    RANKING: "evenhand.profiles.ranking.report",
+    AUDIT: "evenhand.profiles.audit.report",
+}
+
+
+class ReportKind(Protocol):
+    """A module that reports one kind of run."""
+
+    def terminal(self, report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
+        """Return the report for a terminal."""
+        ...
+
+    def rows(self, report: Report) -> dict[str, Any]:
+        """Return what it has beside other runs, as plain JSON values."""
+        ...
+
+    def write(self, report: Report, path: str | Path) -> None:
+        """Write it to a file."""
+        ...
 
 
 def report_kind_of(definition: Mapping[str, Any]) -> ReportKind | None:
     """Return how a run is reported, by its definition; None where it is reported like every other."""
-    if DOCTOR in definition:
-        return cast("ReportKind", importlib.import_module("evenhand.doctor.report"))
-    if is_tuning(definition):
-        return cast("ReportKind", importlib.import_module("evenhand.tuner.report"))
-    return profile_kind_of(definition)
+    if is_doctor(definition):
+        kind: str | None = DOCTOR
+    elif is_tuning(definition):
+        kind = TUNE
+    else:
+        mode = mode_of(definition)
+        kind = mode if mode in (SCORING, RANKING, AUDIT) else None
+    return None if kind is None else cast("ReportKind", importlib.import_module(_MODULES[kind]))

@@ -7,10 +7,10 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from typing import Annotated, Any, Final, get_origin, get_type_hints
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
 import typer.main
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from evenhand.cli.options import CommonOptions
 
@@ -80,7 +80,48 @@ class LazyCommands(Mapping[str, Any]):
         return len(self.table)
 
 
-class LazyGroup(TyperGroup):
+def _take_text_as_it_is(parameter: Any, annotation: Any) -> None:
+    """Let a parameter take text, and a value that nobody gave, as they are; typer would load pydantic to do so."""
+    kind, *_ = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    is_several = parameter.multiple or parameter.nargs != 1
+    is_text = kind in (str, str | None) and not is_several
+    is_texts = kind in (list[str], list[str] | None) and is_several
+    convert = parameter.process_value
+
+    def process_value(ctx: typer.Context, value: Any) -> Any:
+        taken: Any = value
+        if value is None and not parameter.required:
+            taken = () if is_several else None
+        elif is_texts and value and isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+            taken = list(value)
+        elif not (is_text and isinstance(value, str)) and (value is None or value is not parameter.default):
+            return convert(ctx, value)
+        return taken if parameter.callback is None else parameter.callback(ctx, parameter, taken)
+
+    parameter.process_value = process_value
+
+
+class LeanParameters:
+    """A command or a group whose parameters convert only what has to be converted."""
+
+    callback: Callable[..., Any] | None
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, with the one for help."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # the class beside it has it
+        new = [parameter for parameter in parameters if "process_value" not in vars(parameter)]
+        if new:
+            declared = inspect.signature(self.callback).parameters if self.callback else {}
+            for parameter in new:
+                _take_text_as_it_is(parameter, getattr(declared.get(parameter.name), "annotation", None))
+        return parameters
+
+
+class LeanCommand(LeanParameters, TyperCommand):
+    """A command."""
+
+
+class LazyGroup(LeanParameters, TyperGroup):
     """A group whose list of commands takes their help from the table."""
 
     def __init__(self, *, commands: LazyCommands, **attributes: Any) -> None:
@@ -133,7 +174,7 @@ class DefaultGroup(LazyGroup):
 def typer_command(function: Callable[..., None], name: str, epilog: str | None = None) -> Any:
     """Return the command that typer makes of a function."""
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
-    app.command(name, epilog=epilog)(function)
+    app.command(name, cls=LeanCommand, epilog=epilog)(function)
     return typer.main.get_command(app)
 
 

@@ -7,16 +7,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from evenhand.cluster.messages import Request, Spent
-from evenhand.domain.ask import ModelClient
+from evenhand.cluster.messages import Request, Settled, Spent
+from evenhand.domain.ask import Ask, ModelClient
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
+from evenhand.drive.driver import Deadline
 from evenhand.engine.breaker import Outage, Patience
-from evenhand.engine.budget import Budget, Calls, Limits
+from evenhand.engine.budget import Budget, Calls, Limits, Reservation
 from evenhand.engine.compact_sets import BloomFilter
 from evenhand.engine.concurrency_limit import LimitClosed
-from evenhand.engine.gateway import Entry, Gateway
+from evenhand.engine.gateway import Abandoned, Asking, Entry, Gateway
+from evenhand.engine.question_costs import Question, question_of
 from evenhand.models.prices import PriceBook
 from evenhand.models.rate_limit import RateLimit
 from evenhand.models.retry import BUDGET
@@ -32,15 +34,18 @@ class LentBudget(Budget):
     ``wanted`` is how many turns wait for a call; ``asked`` is called when there is another.
     """
 
-    def __init__(self, *, is_limited: bool, asked: Callable[[], None]) -> None:
+    def __init__(self, *, is_limited: bool, limits_cost: bool, asked: Callable[[], None]) -> None:
         self.asked = asked
-        super().__init__(Limits(max_calls=_UNLIMITED if is_limited else None))
+        super().__init__(
+            Limits(max_calls=_UNLIMITED if is_limited else None, max_cost=float(_UNLIMITED) if limits_cost else None)
+        )
+        self.settled: list[Settled] = []
+        self._outcomes: dict[int, Settled] = {}
         self._is_limited = is_limited
         self.lent = 0
         # Of these, the ones that turns have which did not send their request yet.
         self.promised = 0
         self.wanted = 0
-        self.priced = 0
         self.more = asyncio.Event()
 
     def take(self) -> bool:
@@ -53,10 +58,30 @@ class LentBudget(Budget):
         self.calls += 1
         return True
 
-    def end(self, calls: Calls | None, attempts: Sequence[Attempt], *, cost: float | None) -> None:
-        """End a question, as any budget does."""
+    def end(
+        self,
+        calls: Calls | None,
+        attempts: Sequence[Attempt],
+        *,
+        cost: float | None,
+        reservation: Reservation | None = None,
+    ) -> None:
+        """End a question, as any budget does, and note what the driver can learn from it."""
         super().end(calls, attempts, cost=cost)
-        self.priced += cost is not None
+        if isinstance(reservation, LentReservation) and any(attempt.kind == "reply" for attempt in attempts):
+            self._outcomes[reservation.number] = Settled(reservation.number, cost)
+
+    def give_up(self, reservation: Reservation | None = None) -> None:
+        """Note a question of which nobody knows what became."""
+        if isinstance(reservation, LentReservation):
+            self._outcomes[reservation.number] = Settled(reservation.number, is_lost=True)
+
+    def release(self, reservation: Reservation | None) -> None:
+        """Give back to the driver what was reserved."""
+        if isinstance(reservation, LentReservation):
+            number = reservation.number
+            self.settled.append(self._outcomes.pop(number, Settled(number)))
+            self.asked()
 
     async def promise(self, ended: Callable[[], str | None]) -> None:
         """Wait until a call is lent for a request; raises ``LimitClosed`` when there will be none."""
@@ -81,6 +106,7 @@ class LentBudget(Budget):
 
     def wake(self) -> None:
         """Let those who wait look again."""
+        super().wake()
         self.more.set()
 
     def spare(self) -> int:
@@ -88,6 +114,31 @@ class LentBudget(Budget):
         spare = max(self.lent - self.promised - self.wanted, 0)
         self.lent -= spare
         return spare
+
+
+class LentReservation(Reservation):
+    """What the driver has reserved for a question, which it knows by its number."""
+
+    number: int
+
+
+class LeasedAsking(Asking):
+    """The questions of one evaluation; what they may cost is reserved by the driver."""
+
+    __slots__ = ()
+
+    async def _reserve(self, ask: Ask, deadline: Deadline) -> Reservation | None:
+        gateway = self._gateway
+        if not gateway.budget.limits_cost or not isinstance(gateway, LeasedGateway):
+            return None
+        self._require_leave()
+        began = time.monotonic()
+        try:
+            return await gateway.reserved(question_of(ask, gateway.prices.price_of(ask.judge.name)))
+        except LimitClosed as closed:
+            raise Abandoned(str(closed)) from None
+        finally:
+            deadline.put_off(time.monotonic() - began)
 
 
 class LeasedGateway(Gateway):
@@ -101,14 +152,16 @@ class LeasedGateway(Gateway):
         slow_start: bool,
         patience: Patience,
         is_limited: bool,
+        limits_cost: bool,
         remembered: BloomFilter | None,
         changed: asyncio.Event,
     ) -> None:
-        self.lent = LentBudget(is_limited=is_limited, asked=changed.set)
+        self.lent = LentBudget(is_limited=is_limited, limits_cost=limits_cost, asked=changed.set)
         self._is_limited = is_limited
         self._changed = changed
         self.outages: list[tuple[str, Outage]] = []
         self.unsent: list[Request] = []
+        self.questions: list[tuple[int, Question]] = []
         self.used: list[tuple[str, str, float, float]] = []
         self.look_ups: dict[str, asyncio.Future[Mapping[str, Any] | None]] = {}
         self.unasked: list[str] = []
@@ -140,7 +193,6 @@ class LeasedGateway(Gateway):
             faults=budget.faults,
             cost=budget.cost,
             cost_is_known=budget.cost_is_known,
-            priced=budget.priced,
             cached=self.cached,
             abandoned_calls=self.abandoned_calls,
             abandoned_cost=self.abandoned_cost,
@@ -154,6 +206,35 @@ class LeasedGateway(Gateway):
         key = (account, client.name)
         return self._rates.setdefault(key, LentRate(self, account, client.name, rpm=rpm, tpm=tpm))
 
+    def asking(self, sample: int) -> Asking:
+        """Begin to ask for one evaluation."""
+        return LeasedAsking(self, sample)
+
+    async def reserved(self, question: Question) -> Reservation:
+        """Wait until the driver has reserved what a question may cost; raises ``LimitClosed`` when the run ends."""
+        self._number += 1
+        number = self._number
+        self.questions.append((number, question))
+        try:
+            await self._passed(number)
+        except BaseException:  # it may have been reserved meanwhile
+            self.lent.settled.append(Settled(number))
+            raise
+        reservation = LentReservation(question, 0.0)
+        reservation.number = number
+        return reservation
+
+    async def _passed(self, number: int) -> None:
+        """Wait until the driver lets a request or a question pass."""
+        self._changed.set()
+        turn = self._through[number] = asyncio.get_running_loop().create_future()
+        try:
+            await turn
+        finally:
+            del self._through[number]
+        if self.ending is not None:
+            raise LimitClosed(self.ending)
+
     async def pass_rate(self, rate: RateLimit, tokens: float) -> None:
         """Wait until the driver lets a request through; raises ``LimitClosed`` when the run ends."""
         await self.lent.promise(lambda: self.ending)
@@ -163,17 +244,10 @@ class LeasedGateway(Gateway):
         self._number += 1
         request = Request(self._number, rate.account, rate.model, rate.rpm, rate.tpm, tokens)
         self.unsent.append(request)
-        self._changed.set()
-        turn = self._through[request.number] = asyncio.get_running_loop().create_future()
-        try:
-            await turn
-        finally:
-            del self._through[request.number]
-        if self.ending is not None:
-            raise LimitClosed(self.ending)
+        await self._passed(request.number)
 
     def let_through(self, numbers: Sequence[int]) -> None:
-        """Let requests begin that the limits per minute allow."""
+        """Let requests begin that the limits allow."""
         for number in numbers:
             if (turn := self._through.get(number)) is not None and not turn.done():
                 turn.set_result(None)

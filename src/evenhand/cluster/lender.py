@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Final
 
-from evenhand.cluster.messages import NOTHING, Report, Request, Spent
+from evenhand.cluster.messages import NOTHING, Report, Request, Settled, Spent
+from evenhand.domain.evaluation import Attempt
 from evenhand.domain.failure import Failure
-from evenhand.engine.budget import Budget, Limits
-from evenhand.engine.concurrency_limit import FIRST_LIMIT
+from evenhand.engine.budget import Budget, Limits, Reservation
+from evenhand.engine.question_costs import Question
 from evenhand.models.rate_limit import RateLimit
 from evenhand.models.retry import BUDGET
 
@@ -26,6 +26,8 @@ class Account:
     asking: int = 0
     wanted: int = 0
     waiting: list[Request] = field(default_factory=list)
+    questions: list[tuple[int, Question]] = field(default_factory=list)
+    reserved: dict[int, Reservation] = field(default_factory=dict)
     is_lost: bool = False
 
     @property
@@ -46,7 +48,7 @@ class Lender:
     @property
     def is_limited(self) -> bool:
         """Whether calls must be lent."""
-        return self._limits.max_calls is not None or self._limits.max_cost is not None
+        return self._limits.max_calls is not None
 
     def account(self) -> Account:
         """Return the account of another worker."""
@@ -63,6 +65,9 @@ class Lender:
         account.lent -= report.calls_returned
         account.spent, account.asking, account.wanted = report.spent, report.asking, report.calls_wanted
         account.waiting += report.requests
+        account.questions += report.questions
+        for settled in report.settled:
+            self._settle(account, settled)
         for key_account, model, estimated, used in report.used:
             if (rate := self._rates.get((key_account, model))) is not None:
                 rate.settle(estimated, used)
@@ -71,6 +76,44 @@ class Lender:
         budget.faults = sum(each.faults for each in spent)
         budget.cost = sum(each.cost for each in spent)
         budget.cost_is_known = all(each.cost_is_known for each in spent)
+
+    def _settle(self, account: Account, settled: Settled) -> None:
+        """Learn from what became of a question, and give back what was reserved for it."""
+        reservation = account.reserved.pop(settled.number, None)
+        if reservation is None:
+            account.questions = [each for each in account.questions if each[0] != settled.number]
+            return
+        if settled.is_lost:
+            self._budget.give_up(reservation)
+        elif settled.cost is not None:  # what is counted here is set by the sums of all workers
+            self._budget.end(None, (Attempt(kind="reply"),), cost=settled.cost, reservation=reservation)
+        self._budget.release(reservation)
+
+    def lose(self, account: Account) -> None:
+        """Close the account of a worker that died: whatever it had may have been used."""
+        account.is_lost = True
+        account.questions.clear()
+        for number in list(account.reserved):
+            self._settle(account, Settled(number, is_lost=True))
+
+    def reserve(self, account: Account) -> list[int]:
+        """Return the questions of a worker for which what they may cost is reserved now."""
+        reserved = []
+        while account.questions:
+            number, question = account.questions[0]
+            if (reservation := self._budget.reserve(question)) is None:
+                break
+            account.reserved[number] = reservation
+            reserved.append(number)
+            account.questions.pop(0)
+        return reserved
+
+    def refusal(self, account: Account) -> Failure | None:
+        """Say why the next question of a worker cannot be paid for."""
+        if not account.questions:
+            return None
+        why = self._budget.used_up or self._budget.refusal(account.questions[0][1])
+        return None if why is None else Failure(BUDGET, why)
 
     def let_through(self, account: Account) -> list[int]:
         """Return which of the requests that a worker waits for may be sent now."""
@@ -88,7 +131,7 @@ class Lender:
         """Return how many calls a worker gets now."""
         if not self.is_limited or not account.wanted:
             return 0
-        calls = max(min(account.wanted + _SPARE, self._calls_left(), self._affordable()), 0)
+        calls = max(min(account.wanted + _SPARE, self._calls_left()), 0)
         account.lent += calls
         account.wanted = max(account.wanted - calls, 0)
         return calls
@@ -99,40 +142,14 @@ class Lender:
         return any(account.wanted for account in self._accounts if not account.is_lost)
 
     def used_up(self) -> Failure | None:
-        """Say what is used up: somebody waits for a call, nobody has one left, and none may be lent."""
+        """Say that the calls are used up: somebody waits for a call, nobody has one left, and none may be lent."""
         under_way = sum(account.unused + account.asking for account in self._accounts if not account.is_lost)
-        if not self.is_short or under_way or min(self._calls_left(), self._affordable()) > 0:
+        if not self.is_short or under_way or self._calls_left() > 0:
             return None
-        most = self._limits.max_calls
-        words = self._budget.used_up
-        if words is None:
-            words = (
-                f"max_calls: {most} calls were allowed"
-                if self._calls_left() <= 0
-                else f"max_cost: {self._budget.cost:.4f} of {self._limits.max_cost:g} dollars are spent, "
-                "and another call may need more"
-            )
-        return Failure(BUDGET, words)
+        return Failure(BUDGET, self._budget.used_up or f"max_calls: {self._limits.max_calls} calls were allowed")
 
     def _calls_left(self) -> int:
         most = self._limits.max_calls
         if most is None:
             return 1 << 30
         return most - sum(max(account.lent, account.spent.calls) for account in self._accounts)
-
-    def _affordable(self) -> int:
-        """Return how many questions more can be paid for, by what one cost so far; few, while that is unknown."""
-        most = self._limits.max_cost
-        if most is None:
-            return 1 << 30
-        if not self._budget.cost_is_known:
-            return 0
-        under_way = sum(account.unused + account.asking for account in self._accounts if not account.is_lost)
-        priced = sum(each.priced for each in self.spent)
-        if not priced:
-            return FIRST_LIMIT - under_way if most > 0 else 0
-        typical = self._budget.cost / priced
-        if self._budget.cost >= most:
-            return 0
-        left = (most - self._budget.cost) * (1 + 1e-9)
-        return 1 << 30 if typical <= 0 else math.floor(left / typical) - under_way

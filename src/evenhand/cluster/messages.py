@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from evenhand.engine.breaker import Outage
 from evenhand.engine.compact_sets import BloomFilter
+from evenhand.engine.question_costs import Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +19,8 @@ class Shipment:
     """What a worker needs to know of a run: who judges and answers, and how many questions it may ask at once.
 
     ``folder`` is that of the suite and ``cwd`` the driver's; both None where the suite's files were shipped, so that
-    they are in the worker's own folder. ``is_limited`` says that the run has a budget, so that calls are lent.
+    they are in the worker's own folder. ``is_limited`` says that calls are limited, so that they are lent, and
+    ``limits_cost`` that dollars are, so that they are reserved for each question.
     """
 
     run: int
@@ -31,6 +33,7 @@ class Shipment:
     slow_start: bool
     outage_timeout: float
     is_limited: bool
+    limits_cost: bool
     remembered: BloomFilter | None
 
 
@@ -64,6 +67,8 @@ class Orders:
     recall: bool = False
     # Requests that the limits per minute let through now, by their number.
     let_through: list[int] = field(default_factory=list)
+    # Questions for which what they may cost is reserved, by their number.
+    reserved: list[int] = field(default_factory=list)
     replies: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
     # Accounts whose provider is gone, as another worker found out, and those that are back.
     held: list[str] = field(default_factory=list)
@@ -77,7 +82,6 @@ class Spent(NamedTuple):
     faults: int = 0
     cost: float = 0.0
     cost_is_known: bool = True
-    priced: int = 0
     cached: int = 0
     abandoned_calls: int = 0
     abandoned_cost: float | None = 0.0
@@ -95,6 +99,14 @@ class Request(NamedTuple):
     rpm: float | None
     tpm: float | None
     tokens: float
+
+
+class Settled(NamedTuple):
+    """A question for which dollars were reserved: what it cost, if it was answered, or that nobody knows."""
+
+    number: int
+    cost: float | None = None
+    is_lost: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,6 +127,9 @@ class Report:
     requests: list[Request] = field(default_factory=list)
     # Of requests that were let through: account, model, estimated and used tokens.
     used: list[tuple[str, str, float, float]] = field(default_factory=list)
+    # Questions that wait for dollars, and what became of those that had them.
+    questions: list[tuple[int, Question]] = field(default_factory=list)
+    settled: list[Settled] = field(default_factory=list)
     look_ups: list[str] = field(default_factory=list)
     outages: list[tuple[str, Outage]] = field(default_factory=list)
     stopped: str | None = None

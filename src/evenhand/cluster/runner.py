@@ -20,7 +20,7 @@ from evenhand.engine.never_scored import Confirm
 from evenhand.engine.run import Progress
 from evenhand.engine.runner import Observer, Runner
 from evenhand.engine.work import Todo, drawn_work
-from evenhand.store.rows import judgment_of_row, planned_from
+from evenhand.store.rows import answer_of, judgment_of_row, planned_from
 from evenhand.store.store import Store
 from evenhand.suites.definition import Definition
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
@@ -172,6 +172,7 @@ class ClusterRunner(Runner):
             slow_start=pace.slow_start,
             outage_timeout=pace.outage_timeout,
             is_limited=self._lender.is_limited,
+            limits_cost=self.budget.limits_cost,
             remembered=remembered,
         )
 
@@ -217,7 +218,7 @@ class ClusterRunner(Runner):
         """Start another worker in place of one that died."""
         self._lost_in_a_row += 1
         member.port.close()
-        member.account.is_lost = True
+        self._lender.lose(member.account)
         for account, (finder, _) in list(self._gone.items()):
             if finder is member:  # the others find out anew
                 self._bring_back(account)
@@ -256,6 +257,10 @@ class ClusterRunner(Runner):
             orders.calls = self._lender.lend(member.account)
             orders.recall = self._lender.is_short
             orders.let_through = self._lender.let_through(member.account)
+            orders.reserved = self._lender.reserve(member.account)
+            if not orders.reserved and (refusal := self._lender.refusal(member.account)) is not None:
+                self.gateway.stop(refusal)
+                orders.stop = self.gateway.stopped
             if self._pool.has(member) or orders.replies or (orders.recall and member.account.unused):
                 return orders
             if stops or self._pool.is_over:
@@ -284,6 +289,7 @@ class ClusterRunner(Runner):
         for row in report.answers:
             if (held := self._pool.held_of(member, row[1], row[2])) is not None:
                 held.made = row[-1]
+                self._costs.add_answer(planned_from(*held.case), answer_of(row[-1]).cost)
         for row in report.evaluations:
             held = self._pool.held_of(member, row[1], row[3])
             if held is not None and held.todo.pop(row[2], None) is not None:

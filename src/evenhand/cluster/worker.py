@@ -59,6 +59,7 @@ class Worker:
             slow_start=shipment.slow_start,
             patience=Patience(seconds=shipment.outage_timeout),
             is_limited=shipment.is_limited,
+            limits_cost=shipment.limits_cost,
             remembered=shipment.remembered,
             changed=self._changed,
         )
@@ -147,6 +148,7 @@ class Worker:
         gateway.release(orders.released)
         gateway.lent.add(orders.calls)
         gateway.let_through(orders.let_through)
+        gateway.let_through(orders.reserved)
         gateway.found(orders.replies)
         if orders.stop is not None:
             gateway.stop_as_told(orders.stop)
@@ -192,7 +194,7 @@ class Worker:
 
     def _is_due(self, now: float) -> bool:
         gateway, report = self.gateway, self._report
-        if gateway.unsent or gateway.unasked or gateway.outages or self._settled or report.crashed:
+        if gateway.unsent or gateway.questions or gateway.unasked or gateway.outages or self._settled or report.crashed:
             return True
         if gateway.lent.wanted > self._calls_wanted:
             return True
@@ -217,6 +219,8 @@ class Worker:
         report.calls_wanted = max(gateway.lent.wanted - (gateway.lent.lent - gateway.lent.promised), 0)
         self._calls_wanted = gateway.lent.wanted
         report.requests, gateway.unsent = gateway.unsent, []
+        report.questions, gateway.questions = gateway.questions, []
+        report.settled, gateway.lent.settled = gateway.lent.settled, []
         report.used, gateway.used = gateway.used, []
         report.look_ups, gateway.unasked = gateway.unasked, []
         report.outages, gateway.outages = gateway.outages, []

@@ -360,9 +360,9 @@ def _error_in(fields: Mapping[str, Any]) -> object:
 
 def _usage_of(used: Mapping[str, Any]) -> Usage | None:
     """Return token counts; what came from the provider's cache is not in Inspect's input_tokens."""
-    cached = used.get("input_tokens_cache_read")
-    given = token_sum(used.get("input_tokens"), cached, used.get("input_tokens_cache_write"))
-    return token_usage(given, used.get("output_tokens"), cached or 0)
+    cached, kept = used.get("input_tokens_cache_read"), used.get("input_tokens_cache_write")
+    given = token_sum(used.get("input_tokens"), cached, kept)
+    return token_usage(given, used.get("output_tokens"), cached or 0, kept)
 
 
 def _resolved(text: str | None, attached: Mapping[str, Any]) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evenhand.doctor.pairs import TASKS
 from evenhand.doctor.plan import Plan
-from evenhand.doctor.probe import BAD, GOOD, PLAIN, RIGHT, Counts, Kind, Observed, Probe
+from evenhand.doctor.probe import BAD, GOOD, PLAIN, RIGHT, Counts, Kind, Observed, Plain, Probe
 from evenhand.doctor.probes.catalogue import PROBES
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult
@@ -161,11 +161,22 @@ def examination_of(definition: Mapping[str, Any], results: Iterable[CaseResult])
 
 def examined(plan: Plan, seen: Sequence[Observed], *, pending: int = 0) -> Examination:
     """Work out what cases say, by a pure function of them."""
-    plain = {(case.pair, case.answer): case for case in seen if case.probe == PLAIN}
-    by_probe: dict[str, list[Observed]] = {name: [] for name in plan.probes}
-    for case in seen:
-        if case.probe in by_probe:
-            by_probe[case.probe].append(case)
+    plain, by_probe = _plain_of(seen), _by_probe(plan, seen)
+    return Examination(
+        plan=plan,
+        probes=results_of(plan, seen),
+        attack_success=_attack_success(by_probe, plain),
+        accuracy=tuple(_by_task(plain.values())),
+        auc=_auc(plain.values()),
+        cases=len(seen) + pending,
+        unscored=sum(case.score is None for case in seen),
+        pending=pending,
+    )
+
+
+def results_of(plan: Plan, seen: Sequence[Observed]) -> tuple[ProbeResult, ...]:
+    """Work out what comes of each probe."""
+    plain, by_probe = _plain_of(seen), _by_probe(plan, seen)
     limits = plan.limits.as_dict()
     counts = {name: PROBES[name].read(cases, plain, limits[PROBES[name].limit]) for name, cases in by_probe.items()}
     enough = {name for name, found in counts.items() if found.least_p * len(counts) <= ALPHA}
@@ -179,16 +190,19 @@ def examined(plan: Plan, seen: Sequence[Observed], *, pending: int = 0) -> Exami
             probes.append(
                 ProbeResult(probe=PROBES[name], outcome=Outcome.NOT_ENOUGH_DATA, limit=limit, why=plan.left_out[name])
             )
-    return Examination(
-        plan=plan,
-        probes=tuple(probes),
-        attack_success=_attack_success(by_probe, plain),
-        accuracy=tuple(_by_task(plain.values())),
-        auc=_auc(plain.values()),
-        cases=len(seen) + pending,
-        unscored=sum(case.score is None for case in seen),
-        pending=pending,
-    )
+    return tuple(probes)
+
+
+def _plain_of(seen: Sequence[Observed]) -> Plain:
+    return {(case.pair, case.answer): case for case in seen if case.probe == PLAIN}
+
+
+def _by_probe(plan: Plan, seen: Sequence[Observed]) -> dict[str, list[Observed]]:
+    by_probe: dict[str, list[Observed]] = {name: [] for name in plan.probes}
+    for case in seen:
+        if case.probe in by_probe:
+            by_probe[case.probe].append(case)
+    return by_probe
 
 
 def _result(probe: Probe, counts: Counts, p: float, limits: Mapping[str, float], *, is_enough: bool) -> ProbeResult:
@@ -225,7 +239,7 @@ def _lacking(probe: Probe, counts: Counts, *, is_enough: bool) -> str:
     return f"there {are}: with so few, even harm in each of them may be chance"
 
 
-def _attack_success(by_probe: Mapping[str, Sequence[Observed]], plain: Mapping[Any, Observed]) -> Rate | None:
+def _attack_success(by_probe: Mapping[str, Sequence[Observed]], plain: Plain) -> Rate | None:
     scores = Scores()
     for name, cases in by_probe.items():
         if PROBES[name].kind is not Kind.ATTACK:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from evenhand import registry
-from evenhand.doctor.plan import DEFAULT_SIZE, DOCTOR, EMBEDDED_SIZE, Plan
+from evenhand.doctor.plan import ALONE, DEFAULT_SIZE, EMBEDDED_SIZE, Plan
 from evenhand.doctor.probe import RIGHT, Limits
 from evenhand.doctor.probes.catalogue import PROBES, QUICK
 from evenhand.domain.ask import ModelClient
 from evenhand.domain.errors import ConfigError, did_you_mean
+from evenhand.domain.run import PlannedCase
+from evenhand.domain.run_kind import DOCTOR
 from evenhand.domain.scale import is_finite_number
 from evenhand.engine.identity import describe
 from evenhand.engine.job import Job
@@ -23,8 +25,6 @@ from evenhand.suites.evaluators import JUDGE_TYPE, asks_judge, members_of, name_
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON, Panel, as_written
 from evenhand.suites.suite import Suite
 
-_NAME: Final = "judge"
-_PAIRWISE: Final = "pairwise"
 _ITEM: Final = {"id": RIGHT, "description": "The answer is right, and does what the question asks"}
 _NO_JUDGE: Final = "the evaluator has no judge of its own: its members have"
 
@@ -46,7 +46,7 @@ class Subject:
     def of_judge(cls, judge: object) -> Subject:
         """Return a judge by itself: it scores answers freely, or checks one item where it does that better."""
         client = registry.judge(judge)
-        evaluator: dict[str, Any] = {"name": _NAME, "type": JUDGE_TYPE}
+        evaluator = dict(ALONE)
         if getattr(client, "prefers_logprobs", False):
             evaluator["rubrics"] = [_ITEM]
         return cls(evaluator=evaluator, judge=judge)
@@ -107,6 +107,10 @@ class DoctorJob:
     called: str
     timeout: float | None = None
 
+    def cases(self) -> Iterator[PlannedCase]:
+        """Yield the cases of the probes, each with its evaluator where that is not the examined one."""
+        return self.plan.cases(self.subject.evaluator)
+
     def job(self) -> Job:
         """Make the job that the engine does."""
         subject = self.subject
@@ -124,7 +128,7 @@ class DoctorJob:
         return Job(
             name=self.called,
             definition=definition,
-            cases=self.plan.cases,
+            cases=self.cases,
             evaluators_for=panel.evaluators_for,
             source=subject.source,
             prices=PriceBook(subject.prices),
@@ -134,7 +138,7 @@ class DoctorJob:
     def outline(self) -> list[str]:
         """Return what the examination is made of, before anything is spent."""
         plan = self.plan
-        cases = sum(1 for _ in plan.cases())
+        cases = sum(1 for _ in self.cases())
         lines = [
             f"{counted(len(plan.probes), 'probe')} on {counted(plan.size, 'pair')} of answers: {counted(cases, 'case')}"
         ]
@@ -168,7 +172,7 @@ def doctor_job(
         limits=limits,
         family=None if client is None else family_of(client.name),
         no_single_judge=_NO_JUDGE if client is None else "",
-        compares_only=type_of(subject.evaluator) == _PAIRWISE,
+        evaluator=subject.evaluator,
     )
     called = name or f"doctor of {_called(subject, client)}"
     if client is not None and subject.judge is None:  # that of the environment, which a stored run must name
@@ -180,8 +184,3 @@ def _called(subject: Subject, client: ModelClient | None) -> str:
     if subject.source is None and client is not None:
         return client.name
     return f"{name_of(subject.evaluator)} in {Path(subject.source or '').name}"
-
-
-def is_doctor(definition: Mapping[str, Any]) -> bool:
-    """Return whether a run examines a judge, by its definition."""
-    return DOCTOR in definition

@@ -8,9 +8,9 @@ from pathlib import Path
 from evenhand.doctor import report
 from evenhand.doctor.card import headline
 from evenhand.doctor.examination import Examination, ProbeResult
-from evenhand.doctor.job import is_doctor
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunStatus
+from evenhand.domain.run_kind import is_doctor
 from evenhand.engine.run import Run
 from evenhand.engine.store_location import DEFAULT, PlaceLike
 

@@ -8,18 +8,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from evenhand.doctor.pairs import TASKS, Pair, shipped_pairs
-from evenhand.doctor.probe import BAD, GOOD, PLAIN, Kind, Limits, Made, Probe, Setting, case_of
+from evenhand.doctor.probe import BAD, EXAMPLES, GOOD, PLAIN, Kind, Limits, Made, Probe, Setting, case_of
 from evenhand.doctor.probes.attribution import FAMILY, FAMILY_NAMES, other_family
 from evenhand.doctor.probes.catalogue import PROBES, chosen
+from evenhand.doctor.probes.examples import ORDER, examples_for, lacks_order
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase
+from evenhand.domain.run_kind import DOCTOR
+from evenhand.suites.evaluators import JUDGE_TYPE, type_of
 
-# The key of a run's definition that says that it examines a judge.
-DOCTOR: Final = "doctor"
 DEFAULT_SIZE: Final = 30
 # A model on this machine takes seconds for a question.
 EMBEDDED_SIZE: Final = 12
+# How a judge is asked that is examined by itself.
+ALONE: Final[Mapping[str, Any]] = {"name": "judge", "type": JUDGE_TYPE}
+_PAIRWISE: Final = "pairwise"
 _NO_FAMILY: Final = "the name of the judge does not say of which family it is"
 
 
@@ -48,9 +52,12 @@ class Plan:
         limits: Limits | None = None,
         family: str | None = None,
         no_single_judge: str = "",
-        compares_only: bool = False,
+        evaluator: Mapping[str, Any] = ALONE,
     ) -> Plan:
-        """Make a plan, or refuse what cannot be one; ``no_single_judge`` says why only the evaluator can be asked."""
+        """Make a plan to examine an evaluator, or refuse what cannot be one.
+
+        ``no_single_judge`` says why nothing but the evaluator can be asked.
+        """
         wanted = chosen(probes)
         most = len(shipped_pairs())
         for name, value, low, high in (("size", size, 1, most), ("seed", seed, 0, 2**63)):
@@ -60,9 +67,11 @@ class Plan:
         left_out: dict[str, str] = {}
         if not family or family not in FAMILY_NAMES:
             left_out |= {probe.name: _NO_FAMILY for probe in wanted if probe.name == FAMILY}
+        if why := lacks_order(evaluator, drawn(shipped_pairs(), most, seed)[size:]):
+            left_out |= {probe.name: why for probe in wanted if probe.name == ORDER}
         if no_single_judge:
             left_out |= {probe.name: no_single_judge for probe in wanted if probe.evaluator is not None}
-        if compares_only:
+        if type_of(evaluator) == _PAIRWISE:
             left_out |= {
                 probe.name: "the evaluator compares answers, and scores none" for probe in wanted if not probe.compares
             }
@@ -108,15 +117,17 @@ class Plan:
             "left_out": dict(self.left_out),
         }
 
-    def cases(self) -> Iterator[PlannedCase]:
+    def cases(self, evaluator: Mapping[str, Any] = ALONE) -> Iterator[PlannedCase]:
         """Yield the cases, pair by pair, so that an examination that stops early has a bit of everything."""
         probes = [PROBES[name] for name in self.probes]
         family, other = FAMILY_NAMES.get(self.family, ""), other_family(self.family)
+        pairs = drawn(shipped_pairs(), len(shipped_pairs()), self.seed)
+        examples = examples_for(evaluator, pairs[self.size :])
         position = 0
-        for number, pair in enumerate(drawn(shipped_pairs(), self.size, self.seed)):
-            setting = Setting(number=number, family=family, other=other)
+        for number, pair in enumerate(pairs[: self.size]):
+            setting = Setting(number=number, family=family, other=other, examples=examples)
             for probe, made in _made(pair, setting, probes):
-                own = None if probe is None or probe.evaluator is None else (probe.evaluator,)
+                own = None if probe is None or probe.evaluator is None else (_asked(probe.evaluator, made, evaluator),)
                 name = PLAIN if probe is None else probe.name
                 yield PlannedCase(position=position, case=_known(made, pair, name), evaluators=own)
                 position += 1
@@ -146,6 +157,14 @@ def _made(pair: Pair, setting: Setting, probes: Sequence[Probe]) -> Iterator[tup
     for probe in probes:
         for made in probe.make(pair, setting):
             yield probe, made
+
+
+def _asked(own: Mapping[str, Any], made: Made, examined: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the evaluator of a case that has one of its own; its judge is that of all."""
+    if own is not EXAMPLES:
+        return own
+    kept = {key: value for key, value in examined.items() if key != "judge"}
+    return {**kept, **own, "examples": [dict(example) for example in made.examples or ()]}
 
 
 def _known(made: Made, pair: Pair, probe: str) -> Case:

@@ -17,9 +17,11 @@ PLAIN: Final = "plain"
 GOOD: Final = "good"
 BAD: Final = "bad"
 
-# Who is asked where the examined evaluator is not: the same judge compares two answers, or checks several items.
+# Who is asked where the examined evaluator is not: the same judge compares two answers, or checks several items; or
+# the examined evaluator shows its judge other examples.
 PAIRWISE: Final = {"name": "pairwise", "type": "pairwise"}
 ITEMS: Final = {"name": "items", "type": "llm_judge"}
+EXAMPLES: Final = {"name": "examples", "type": "llm_judge"}
 # The item that says whether an answer is right.
 RIGHT: Final = "right"
 
@@ -116,6 +118,8 @@ class Counts:
     unscored: int = 0
 
 
+# Answers with their verdicts that a judge is shown, as a suite has them.
+Examples: TypeAlias = tuple[Mapping[str, str], ...]
 # The plain cases by pair and answer.
 Plain: TypeAlias = Mapping[tuple[str, str], Observed]
 Reading: TypeAlias = Callable[[Sequence[Observed], Plain, float], Counts]
@@ -123,23 +127,29 @@ Reading: TypeAlias = Callable[[Sequence[Observed], Plain, float], Counts]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A case as a probe makes it: which answer of the pair it is about, and in which variant."""
+    """A case as a probe makes it: which answer of the pair it is about, and in which variant.
+
+    ``examples`` are those that the judge is shown, where they are not those of the examined evaluator.
+    """
 
     case: Case
     answer: str = BAD
     variant: str = ""
+    examples: Examples | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """For what a case is made: the number of the pair in the draw, by which variants take turns, and the judge.
 
-    ``family`` and ``other`` are names by which models of the judge's own family, and of another, are known.
+    ``family`` and ``other`` are names by which models of the judge's own family, and of another, are known;
+    ``examples`` what the judge is shown where their order matters.
     """
 
     number: int
     family: str = ""
     other: str = ""
+    examples: Examples = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,6 +72,19 @@ def _moved(pairs: Iterable[tuple[Observed | None, Observed | None]]) -> Counts:
     return _one_way(up, down, among, unscored)
 
 
+def flipped(cases: Sequence[Observed], _plain: Plain, _limit: float) -> Counts:
+    """Count pairs of which one of two variants passes and the other does not, the one that passes more often."""
+    first = second = among = unscored = 0
+    for two, one in _both_variants(cases):
+        if one is None or two is None or one.score is None or two.score is None:
+            unscored += 1
+            continue
+        among += 1
+        first += one.passed and not two.passed
+        second += two.passed and not one.passed
+    return _either_way(first, second, among, unscored)
+
+
 def changed(cases: Sequence[Observed], plain: Plain, limit: float) -> Counts:
     """Count answers that pass once and once do not, though the same was asked."""
     differ = among = unscored = 0

@@ -33,17 +33,23 @@ MOST_TOKENS: Final = 2**53
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens that requests took, as the provider counted them."""
+    """Tokens that requests took, as the provider counted them.
+
+    ``input_tokens`` are all tokens of the prompt. Of these, ``cached_tokens`` were read from the provider's prompt
+    cache, which costs less, and ``cache_write_tokens`` were written to it, for which some providers charge more.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
         )
 
 
@@ -56,7 +62,8 @@ class Attempt:
     says that the reply is one from before, which took no request and cost nothing (SPEC-S5). ``dropped`` is how many
     characters are missing at the end of ``raw``, which says so itself: of a reply beyond all measure, the beginning is
     kept. ``model`` is the model that the reply says it is of, which may be more exact than the one that was asked.
-    ``cost`` is what a run paid for it, in dollars, where that is known.
+    ``cost`` is what a run paid for it, in dollars, where that is known, and ``saved`` how much less that is thanks to
+    the provider's prompt cache; below 0 where more was paid to fill the cache than was saved.
     """
 
     kind: Literal["reply", "transport"]
@@ -68,6 +75,7 @@ class Attempt:
     dropped: int = 0
     model: str | None = None
     cost: float | None = None
+    saved: float | None = None
 
     def shortened(self) -> Attempt:
         """Return the attempt with no more of its words than are kept, and a mark where they break off."""
@@ -78,7 +86,7 @@ class Attempt:
         return replace(self, raw=f"{raw[:MAX_RAW]}… [{dropped:,} more characters were not kept]", dropped=dropped)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the attempt as plain JSON values; ``cached`` only if true, ``dropped``, ``model``, ``cost`` if any."""
+        """Return the attempt as plain JSON values; ``cached`` only if true, the last four only if there are any."""
         if self.raw is not None and len(self.raw) > MAX_RAW and not self.dropped:
             return self.shortened().as_dict()
         row: dict[str, Any] = {
@@ -96,6 +104,8 @@ class Attempt:
             row["model"] = self.model
         if self.cost is not None:
             row["cost"] = self.cost
+        if self.saved is not None:
+            row["saved"] = self.saved
         return row
 
 
@@ -222,16 +232,23 @@ class Evaluation(ShownInNotebooks):
         return row if self.label is None else row | {"label": self.label}
 
 
-def token_usage(input_tokens: object, output_tokens: object, cached_tokens: object = 0) -> Usage | None:
+def token_usage(
+    input_tokens: object, output_tokens: object, cached_tokens: object = 0, cache_write_tokens: object = None
+) -> Usage | None:
     """Return token counts that come from outside; None, which is unknown, where one of them is no count.
 
     One that was left out is 0, as long as the input or the output was counted.
 
     >>> token_usage(12, 3)
-    Usage(input_tokens=12, output_tokens=3, cached_tokens=0)
+    Usage(input_tokens=12, output_tokens=3, cached_tokens=0, cache_write_tokens=0)
     >>> [token_usage(12, wrong) for wrong in (-3, 1e3, True, "3", 10**400)]
     [None, None, None, None, None]
     """
+    if cache_write_tokens:
+        usage = token_usage(input_tokens, output_tokens, cached_tokens)
+        if usage is None or not is_token_count(cache_write_tokens):
+            return None
+        return replace(usage, cache_write_tokens=cache_write_tokens)
     if (
         type(input_tokens) is type(output_tokens) is type(cached_tokens) is int
         and 0 <= input_tokens < MOST_TOKENS
@@ -260,14 +277,15 @@ def is_token_count(value: object) -> TypeGuard[int]:
 
 
 def usage_dict(usage: Usage | None) -> dict[str, int] | None:
-    """Return token counts as plain JSON values."""
+    """Return token counts as plain JSON values; those written to a prompt cache only if there are any."""
     if usage is None:
         return None
-    return {
+    row = {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cached_tokens": usage.cached_tokens,
     }
+    return row | {"cache_write_tokens": usage.cache_write_tokens} if usage.cache_write_tokens else row
 
 
 def total_usage(attempts: Iterable[Attempt]) -> Usage | None:

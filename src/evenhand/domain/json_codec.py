@@ -111,6 +111,7 @@ def attempt_from(row: Mapping[str, Any]) -> Attempt:
         dropped=row.get("dropped", 0),
         model=row.get("model"),
         cost=_cost_from(row.get("cost")),
+        saved=saved if type(saved := row.get("saved")) is float and math.isfinite(saved) else None,
     )
 
 
@@ -123,7 +124,8 @@ def usage_from(value: object) -> Usage | None:
     """Make token counts from what ``usage_dict`` returned; None, which is unknown, for anything else."""
     if not isinstance(value, Mapping):
         return None
-    return token_usage(value.get("input_tokens"), value.get("output_tokens"), value.get("cached_tokens"))
+    names = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens")
+    return token_usage(*map(value.get, names))
 
 
 def answer_to(answer: MadeAnswer) -> dict[str, Any]:

@@ -91,9 +91,11 @@ def _is_sound(usage: object) -> bool:
     return (
         isinstance(usage, Usage)
         and type(usage.input_tokens) is type(usage.output_tokens) is type(usage.cached_tokens) is int
+        and type(usage.cache_write_tokens) is int
         and 0 <= usage.input_tokens < MOST_TOKENS
         and 0 <= usage.output_tokens < MOST_TOKENS
         and 0 <= usage.cached_tokens < MOST_TOKENS
+        and 0 <= usage.cache_write_tokens < MOST_TOKENS
     )
 
 

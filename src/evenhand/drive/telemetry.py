@@ -196,6 +196,8 @@ class Telemetry:
             values["gen_ai.usage.output_tokens"] = usage.output_tokens
             if usage.cached_tokens:
                 values["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
+            if usage.cache_write_tokens:
+                values["gen_ai.usage.cache_creation.input_tokens"] = usage.cache_write_tokens
         if isinstance(answer, Reply):
             values["gen_ai.response.finish_reasons"] = [answer.finish]
             if attempts and attempts[-1].model is not None:

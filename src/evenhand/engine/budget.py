@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import reaches
+from evenhand.engine.question_costs import Question, QuestionCosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,18 +29,28 @@ class Limits:
             raise ConfigError(f"max_cost is {self.max_cost!r:.80}; it must be a number of dollars, 0 or more")
 
 
+class Reservation(NamedTuple):
+    """What was reserved for a question that is asked, in dollars."""
+
+    question: Question
+    dollars: float
+
+
 class Budget:
     """What is left to spend.
 
     Calls are counted before they are sent, so their limit is never passed by clients that ask for each; of those that
-    do not, it can be passed by what one question takes. What a call costs is known afterwards: those under way are
-    reckoned with what one cost so far, and no other is begun when that would be too much.
+    do not, it can be passed by what one question takes. What a call costs is known afterwards: before it is sent, what
+    it may cost is reserved, as learnt from those before it, and it waits, or is never sent, where that would be too
+    much. The first of a kind is sent alone.
     """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._costs = QuestionCosts()
+        self._reserved = self._lost = 0.0
         self._under_way = 0
-        self._priced = 0
+        self._change = asyncio.Event()
         self.calls = 0
         self.faults = 0
         self.cost = 0.0
@@ -53,17 +66,61 @@ class Budget:
             if not self.cost_is_known:
                 why = f"so the limit of {most_cost:g} dollars cannot be enforced"
                 return f"max_cost: the cost of some replies is unknown, {why}"
-            typical = self.cost / self._priced if self._priced else 0.0
-            expected = self.cost + (self._under_way + 1) * typical
-            if self.cost >= most_cost or not reaches(most_cost, expected):  # sums of small prices are a little off
-                return (
-                    f"max_cost: {self.cost:.4f} of {most_cost:g} dollars are spent, and calls in progress may need more"
-                )
+            if self.cost >= most_cost:
+                return f"max_cost: {self._spent}"
         return None
+
+    @property
+    def _spent(self) -> str:
+        lost = f", {self._lost:.2g} more may be, for requests that were given up" if self._lost else ""
+        return f"{self.cost:.4f} of {self._limits.max_cost:g} dollars are spent{lost}"
+
+    @property
+    def limits_cost(self) -> bool:
+        """Whether dollars are limited."""
+        return self._limits.max_cost is not None
+
+    def reserve(self, question: Question) -> Reservation | None:
+        """Reserve what a question may cost; None if that may be more than is left."""
+        most = self._limits.max_cost or 0.0
+        bound = self._costs.bound(question)
+        needed = question.guess if bound is None else bound
+        is_alone = self._under_way == 0
+        # Sums of small prices are a little off.
+        if (bound is None and not is_alone) or not reaches(most, self.cost + self._lost + self._reserved + needed):
+            return None
+        # Nobody knows what the first of a kind will cost: it may take all that is left.
+        reservation = Reservation(question, max(most - self.cost - self._lost, 0.0) if bound is None else bound)
+        self._reserved += reservation.dollars
+        self._under_way += 1
+        return reservation
+
+    def refusal(self, question: Question) -> str | None:
+        """Say why a question cannot be asked for what is left; None if others may still leave enough for it."""
+        if self._under_way:
+            return None
+        bound = self._costs.bound(question)
+        needed = f"about {question.guess:.2g}" if bound is None else f"up to {bound:.2g}"
+        return f"max_cost: {self._spent}, and the next question may cost {needed}"
+
+    def release(self, reservation: Reservation | None) -> None:
+        """Give back what was reserved."""
+        if reservation is not None:
+            self._under_way -= 1
+            self._reserved = max(self._reserved - reservation.dollars, 0.0) if self._under_way else 0.0
+            self.wake()
+
+    def wake(self) -> None:
+        """Let those who wait look again."""
+        self._change.set()
+        self._change = asyncio.Event()
+
+    async def changed(self) -> None:
+        """Wait until something was given back."""
+        await self._change.wait()
 
     def begin(self) -> Calls | None:
         """Begin a question; its requests are taken from what this gives, where they are limited."""
-        self._under_way += 1
         return None if self._limits.max_calls is None else Calls(self)
 
     def take(self) -> bool:
@@ -73,13 +130,21 @@ class Budget:
         self.calls += 1
         return True
 
-    def give_up(self) -> None:
-        """End a question of which nobody knows what became."""
-        self._under_way -= 1
+    def give_up(self, reservation: Reservation | None = None) -> None:
+        """End a question of which nobody knows what became: it may have been billed all the same."""
+        if reservation is not None:
+            question = reservation.question
+            self._lost += self._costs.bound(question) or question.guess
 
-    def end(self, calls: Calls | None, attempts: Sequence[Attempt], *, cost: float | None) -> None:
+    def end(
+        self,
+        calls: Calls | None,
+        attempts: Sequence[Attempt],
+        *,
+        cost: float | None,
+        reservation: Reservation | None = None,
+    ) -> None:
         """End a question: count its requests, the faults on the way, and what it cost; None if nobody knows."""
-        self._under_way -= 1
         self.calls += len(attempts) if calls is None else calls.uncounted(len(attempts))
         for attempt in attempts:
             self.faults += attempt.kind == "transport"
@@ -87,7 +152,8 @@ class Budget:
             self.cost_is_known = False
         else:
             self.cost += cost
-            self._priced += 1
+            if reservation is not None and any(attempt.kind == "reply" for attempt in attempts):
+                self._costs.learn(reservation.question, cost)
 
 
 class Calls:

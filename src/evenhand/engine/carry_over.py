@@ -75,6 +75,7 @@ def copy_finished(store: Store, before: RunRecord, run: RunRecord, job: Job) -> 
     target = "" if job.target is None else digest_of(job.target.description())
     same_target = before.definition.get("target") == run.definition.get("target")
     copied = 0
+    store.shared_texts.copy(before.number, run.number)
     for page in store.planned(run):
         there = store.positions(before, page)
         places_by_key: dict[str, list[tuple[int, int]]] = {}

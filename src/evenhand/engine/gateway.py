@@ -15,13 +15,15 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.drive.driver import Deadline, ask_now
 from evenhand.engine.breaker import PROBE, PROBE_SECONDS, Breaker, OutageObserver, Patience
-from evenhand.engine.budget import Budget
+from evenhand.engine.budget import Budget, Reservation
 from evenhand.engine.cached_replies import cache_key, first_token_to, reply_from, reply_to
 from evenhand.engine.compact_sets import BloomFilter
 from evenhand.engine.concurrency_limit import OUTAGE, REFUSED, ConcurrencyLimit, LimitClosed
 from evenhand.engine.identity import canonical
+from evenhand.engine.lane_turn import LaneTurn
+from evenhand.engine.question_costs import question_of
 from evenhand.models.prices import PriceBook
-from evenhand.models.rate_limit import RateLimit, estimated_tokens
+from evenhand.models.rate_limit import RateLimit
 from evenhand.models.retry import BUDGET
 from evenhand.store.replies import FoundReply
 from evenhand.store.rows import reply_row
@@ -43,68 +45,6 @@ class Entry(NamedTuple):
     breaker: Breaker
     identity: bytes | None
     rate: RateLimit | None
-
-
-class LaneTurn:
-    """The turn of one question in the lane of its account: entered, given back between retries, and left."""
-
-    __slots__ = ("_deadline", "_gateway", "_holds", "_known", "_lane", "_rate", "_tokens", "is_lost")
-
-    def __init__(self, gateway: Gateway, entry: Entry, ask: Ask, deadline: Deadline) -> None:
-        self._gateway = gateway
-        self._lane = entry.breaker.lane
-        self._rate = entry.rate
-        self._tokens = 0.0 if entry.rate is None else estimated_tokens(ask.messages, ask.max_tokens)
-        self._deadline = deadline
-        self._holds = False
-        self._known = 0
-        # Whether the turn was given back and could not be had again.
-        self.is_lost = False
-
-    def enter_at_once(self) -> bool:
-        """Take the turn if there is one; if not, it must be waited for."""
-        self._holds = self._rate is None and self._lane.enter_at_once()
-        return self._holds
-
-    async def enter(self) -> None:
-        """Wait for the turn; the time that takes is not the case's. Raises ``LimitClosed``."""
-        began = time.monotonic()
-        try:
-            # By the rate first: who waits for that must not keep others from their turn.
-            if self._rate is not None:
-                await self._gateway.pass_rate(self._rate, self._tokens)
-            await self._lane.enter()
-        finally:
-            self._deadline.put_off(time.monotonic() - began)
-        self._holds = True
-
-    def leave(self, answer: Reply | Unanswered | None) -> None:
-        """End the turn."""
-        if self._rate is not None and answer is not None:
-            usage = answer.attempts[-1].usage if answer.attempts else None
-            if usage is not None:
-                self._rate.settle(self._tokens, usage.input_tokens + usage.output_tokens)
-        if self._holds:
-            self._holds = False
-            self._lane.leave(answer, known=self._known)
-
-    def give_back(self, failure: Failure, retry_after: float | None) -> None:
-        """Let others have the turn while a retry waits."""
-        self._holds = False
-        self._known += 1
-        self._lane.give_back(failure, retry_after)
-
-    async def take_back(self) -> bool:
-        """Wait for the turn again; False if there will be none."""
-        try:
-            await self.enter()
-        except LimitClosed:
-            self.is_lost = True
-        return not self.is_lost
-
-    def pause(self, seconds: float) -> None:
-        """Let nobody ask this account for so long."""
-        self._lane.pause(seconds)
 
 
 class Gateway:
@@ -222,6 +162,7 @@ class Gateway:
 
     def _wait_for_nobody(self) -> None:
         self._ended.set()
+        self.budget.wake()
         for breaker in self._breakers.values():
             breaker.give_up(self.ending or _INTERRUPTED)
 
@@ -267,7 +208,7 @@ class Asking:
         """Ask a judge, or find that it was asked before."""
         gateway = self._gateway
         entry = gateway.entry_of(ask.judge)
-        client, breaker, identity, _ = entry
+        client, breaker, identity, rate = entry
         key = None
         if identity is not None:
             key = cache_key(identity, ask, self._sample)
@@ -277,18 +218,20 @@ class Asking:
         anew = 0
         before: tuple[Attempt, ...] = ()
         while True:
-            turn = LaneTurn(gateway, entry, ask, deadline)
-            if not turn.enter_at_once():
-                try:
-                    await turn.enter()
-                except LimitClosed as closed:
-                    raise Abandoned(str(closed)) from None
-            outages, began, answer = breaker.outages, time.monotonic(), None
+            reservation = await self._reserve(ask, deadline)
+            turn, answer = LaneTurn(gateway, breaker.lane, rate, ask, deadline), None
             try:
+                if not turn.enter_at_once():
+                    await turn.enter()
+                outages, began = breaker.outages, time.monotonic()
                 self._require_leave()
-                answer = await self.send(ask, client, deadline, turn)
-            finally:  # whatever happens, the turn is given back
+                self._begun = True
+                answer = await self.send(ask, client, deadline, turn, reservation)
+            except LimitClosed as closed:
+                raise Abandoned(str(closed)) from None
+            finally:  # whatever happens, the turn and what was reserved are given back
                 turn.leave(answer)
+                gateway.budget.release(reservation)
             if isinstance(answer, Reply):
                 break
             if turn.is_lost and gateway.ending is not None:
@@ -313,8 +256,29 @@ class Asking:
             self._kept.append((key, ask.judge.name, reply))
         return reply
 
+    async def _reserve(self, ask: Ask, deadline: Deadline) -> Reservation | None:
+        """Reserve what a question may cost, where dollars are limited; wait while others may leave enough for it."""
+        budget = self._gateway.budget
+        if not budget.limits_cost:
+            return None
+        question, began = question_of(ask, self._gateway.prices.price_of(ask.judge.name)), time.monotonic()
+        while True:
+            self._require_leave()
+            if (reservation := budget.reserve(question)) is not None:
+                deadline.put_off(time.monotonic() - began)
+                return reservation
+            if (why := budget.refusal(question)) is not None:
+                self._gateway.stop(Failure(BUDGET, why))
+            else:
+                await budget.changed()
+
     async def send(
-        self, ask: Ask, client: ModelClient, deadline: Deadline, turn: LaneTurn | None = None
+        self,
+        ask: Ask,
+        client: ModelClient,
+        deadline: Deadline,
+        turn: LaneTurn | None = None,
+        reservation: Reservation | None = None,
     ) -> Reply | Unanswered:
         """Put a question, and account for what it took: whatever happens, the budget has it back."""
         gateway = self._gateway
@@ -329,9 +293,9 @@ class Asking:
                 answer = replace(answer, attempts=gateway.prices.priced(client.name, sent))
         finally:
             if sent is None:
-                gateway.budget.give_up()
+                gateway.budget.give_up(reservation)
             else:
-                gateway.budget.end(calls, sent, cost=cost)
+                gateway.budget.end(calls, sent, cost=cost, reservation=reservation)
             self._calls += 1 if sent is None else len(sent)  # one at least, and nobody knows what became of it
             self.cost = None if self.cost is None or cost is None else self.cost + cost
         return answer
@@ -356,7 +320,6 @@ class Asking:
             gateway.stop(Failure(BUDGET, used_up))
         if gateway.stopped is not None or (gateway.draining and not self._begun):
             raise Abandoned(gateway.ending)
-        self._begun = True
 
     async def _is_own(self, answer: Unanswered, client: ModelClient, breaker: Breaker, outages: int) -> bool:
         """Return whether a failure is the question's own, or that of an outage which is over: then it is asked anew.

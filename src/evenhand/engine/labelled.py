@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evenhand.domain.early_decision import early_decision, gate_results
 from evenhand.domain.errors import ConfigError
@@ -11,16 +11,15 @@ from evenhand.domain.gates import GateResult
 from evenhand.domain.label import LABELS_FILE
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import CorrectedNumbers, Summary
-from evenhand.engine.judge_card import card_of, kept_card
 from evenhand.engine.overview import is_at_work, overview_of
 from evenhand.reports.overview import Overview
-from evenhand.stats.refusal import Refused
 from evenhand.store.labels import LabelState
 from evenhand.store.rows import column
 from evenhand.store.store import Store
-from evenhand.trust.card import Basis, JudgeCard
-from evenhand.trust.correction import NO_LABELS
-from evenhand.trust.limits import RULES, TrustLimits
+
+# What cards are made of is loaded for the few runs that have labels, or whose suite demands something of its judge.
+if TYPE_CHECKING:
+    from evenhand.trust.card import JudgeCard
 
 _TRUST: Final = "trust"
 
@@ -41,7 +40,11 @@ def labelled_overview(store: Store, run: RunRecord) -> Overview:
 def cards_are_kept(store: Store, run: RunRecord, summary: Summary) -> bool:
     """Return whether the corrected numbers of a run are known without reading the run."""
     state = store.labels.state(run)
-    return state is None or all(kept_card(store, run, name) is not None for name in _labelled(summary, state))
+    if state is None:
+        return True
+    from evenhand.engine.judge_card import kept_card  # noqa: PLC0415
+
+    return all(kept_card(store, run, name) is not None for name in _labelled(summary, state))
 
 
 def _labelled(summary: Summary, state: LabelState) -> list[str | None]:
@@ -51,6 +54,8 @@ def _labelled(summary: Summary, state: LabelState) -> list[str | None]:
 
 
 def _corrected(store: Store, run: RunRecord, summary: Summary, state: LabelState) -> Summary:
+    from evenhand.engine.judge_card import card_of  # noqa: PLC0415
+
     cases, evaluators = summary.cases, dict(summary.evaluators)
     for name in _labelled(summary, state):
         numbers = _numbers(card_of(store, run, evaluator=name))
@@ -66,10 +71,15 @@ def corrected_of(store: Store, run: RunRecord, evaluator: str | None = None) -> 
     state = store.labels.state(run)
     if state is None or column(evaluator or "") not in state.evaluators or is_at_work(store, run):
         return None
+    from evenhand.engine.judge_card import card_of  # noqa: PLC0415
+
     return _numbers(card_of(store, run, evaluator=evaluator))
 
 
 def _numbers(card: JudgeCard) -> CorrectedNumbers | None:
+    from evenhand.stats.refusal import Refused  # noqa: PLC0415
+    from evenhand.trust.card import Basis  # noqa: PLC0415
+
     if card.basis is Basis.NONE:
         return None
     rate, mean = card.corrected, card.corrected_mean
@@ -95,6 +105,13 @@ def trust_results(store: Store, run: RunRecord) -> tuple[GateResult, ...]:
 
     A run that was given a file of labels is held to it, even if none of them counts.
     """
+    if run.definition.get(_TRUST) is None:
+        return ()
+    from evenhand.engine.judge_card import card_of  # noqa: PLC0415
+    from evenhand.stats.refusal import Refused  # noqa: PLC0415
+    from evenhand.trust.correction import NO_LABELS  # noqa: PLC0415
+    from evenhand.trust.limits import RULES, TrustLimits  # noqa: PLC0415
+
     wanted = TrustLimits.of(run.definition.get(_TRUST))
     if not wanted.limits or early_decision(run) is not None or is_at_work(store, run):
         return ()

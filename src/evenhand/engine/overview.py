@@ -7,7 +7,7 @@ import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from evenhand.domain.early_decision import early_decision, without_intervals
 from evenhand.domain.errors import StoreError
@@ -16,13 +16,15 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult, slices_of
 from evenhand.domain.json_codec import evaluation_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
-from evenhand.engine.target_comparison import compare_targets
 from evenhand.reports.overview import FORMAT, Overview, Survey, survey
 from evenhand.reports.report import Report
 from evenhand.store.results import case_at
 from evenhand.store.rows import PATIENT, answer_of, dumps, loads
 from evenhand.store.store import Store
 from evenhand.store.summaries import Summaries
+
+if TYPE_CHECKING:
+    from evenhand.domain.comparison import TargetComparison
 
 
 def overview_of(store: Store, run: RunRecord) -> Overview:
@@ -65,8 +67,14 @@ def report_from(store: Store, run: RunRecord, overview: Overview, gates: tuple[G
         results=lambda: store.results(run),
         overview=overview,
         at=functools.partial(results_at, store, run),
-        targets=functools.partial(compare_targets, store, run),
+        targets=functools.partial(_compare_targets, store, run),
     )
+
+
+def _compare_targets(store: Store, run: RunRecord) -> TargetComparison | None:
+    from evenhand.engine.target_comparison import compare_targets  # noqa: PLC0415 - not every reader asks for it
+
+    return compare_targets(store, run)
 
 
 def results_at(store: Store, run: RunRecord, positions: Sequence[int]) -> Iterator[CaseResult]:
@@ -216,7 +224,9 @@ def _is_plain(record: Evaluation | MadeAnswer, content: str) -> bool:
     for attempt in record.attempts:
         if type(attempt) is not Attempt or type(attempt.error) not in _ERROR_OR_NONE:
             return False
-        if not _is_plain_amount(attempt.cost) or (attempt.usage is not usage and not _is_plain_usage(attempt.usage)):
+        if not (_is_plain_amount(attempt.cost) and _is_plain_amount(attempt.saved)) or (
+            attempt.usage is not usage and not _is_plain_usage(attempt.usage)
+        ):
             return False
     return _is_plain_usage(usage)
 
@@ -231,4 +241,5 @@ def _is_plain_usage(usage: Usage | None) -> bool:
         and is_token_count(usage.input_tokens)
         and is_token_count(usage.output_tokens)
         and is_token_count(usage.cached_tokens)
+        and is_token_count(usage.cache_write_tokens)
     )

@@ -10,29 +10,31 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evenhand.domain.comparison import TargetComparison
 from evenhand.domain.early_decision import stopped_decided
 from evenhand.domain.errors import ConfigError, EvenhandError, did_you_mean
 from evenhand.domain.exit_code import ExitCode, exit_code
+from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult, Gates
 from evenhand.domain.label import Draw, Label
 from evenhand.domain.run import CaseResult, Judgment, RunRecord, RunStatus
 from evenhand.domain.summary import CorrectedNumbers, Summary
 from evenhand.domain.verdict import Verdict
-from evenhand.engine.judge_card import card_of
+from evenhand.engine.cost_forecast import CostForecast
 from evenhand.engine.labelled import all_gates, labelled_overview
 from evenhand.engine.overview import results_at
 from evenhand.engine.store_location import DEFAULT, PlaceLike, StoreLocation
-from evenhand.engine.target_comparison import compare_targets
-from evenhand.reports.csv import COLUMNS, flat_rows
+from evenhand.models.retry import BUDGET
 from evenhand.reports.json import case_row
 from evenhand.reports.overview import Overview
-from evenhand.reports.phrases import mean_sentence
+from evenhand.reports.phrases import cost_text, counted, mean_sentence
 from evenhand.reports.report import FORMATS, Report, write, writer_of
 from evenhand.store.store import Store
-from evenhand.trust.card import JudgeCard
+
+if TYPE_CHECKING:
+    from evenhand.domain.comparison import TargetComparison
+    from evenhand.trust.card import JudgeCard
 
 # By names of their own: to look into an enum, for each evaluation, takes seven times as long.
 _PASS, _BORDERLINE = Verdict.PASS, Verdict.BORDERLINE
@@ -50,6 +52,8 @@ class Progress:
         self.passed = self.borderline = 0
         self.calls = self.cached = self.faults = 0
         self.cost: float | None = 0.0
+        # What the rest will cost, once enough cases are judged.
+        self.forecast: CostForecast | None = None
         # The error of the evaluation that failed last.
         self.latest_error: str | None = None
         # Which provider is gone and waited for, in words.
@@ -92,6 +96,25 @@ class Progress:
     def seconds_left(self) -> float | None:
         """How long the rest may take at this rate; None while that is unknown."""
         return (self.total - self.done) / self.rate if self.rate > 0 else None
+
+
+def stop_reason(why: str, progress: Progress) -> str:
+    """Say why a run stopped; where its money is spent, also how far it came and what the rest would cost."""
+    failure = Failure.of(why)
+    if failure.kind != BUDGET or not failure.message.startswith("max_cost") or progress.cost is None:
+        return why
+    done = f"{progress.done:,} of {counted(progress.total, 'evaluation')} are done"
+    rest = "" if progress.forecast is None else f", and the rest would cost {rest_text(progress.forecast)}"
+    return f"{why}; {done}{rest}"
+
+
+def rest_text(forecast: CostForecast) -> str:
+    """Write what the rest will cost.
+
+    >>> rest_text(CostForecast(spent=0.1, rest=0.5, low=0.42, high=0.58, cases=25))
+    'about $0.50 [$0.42, $0.58]'
+    """
+    return f"about {cost_text(forecast.rest)} [{cost_text(forecast.low)}, {cost_text(forecast.high)}]"
 
 
 _TEXT = "text"
@@ -191,6 +214,8 @@ class Run:
 
         With ``evaluator``, by the scores of that evaluator and not of whole cases. None where there is one target.
         """
+        from evenhand.engine.target_comparison import compare_targets  # noqa: PLC0415 - few runs have several
+
         with self.opened_store() as store:
             return compare_targets(store, self.record, baseline=baseline, evaluator=evaluator)
 
@@ -199,6 +224,8 @@ class Run:
 
         With ``evaluator``, of that evaluator, by the labels that people gave for it, and not of the cases as a whole.
         """
+        from evenhand.engine.judge_card import card_of  # noqa: PLC0415 - few runs have labels
+
         with self._place.opened(to_read=True) as store:
             return card_of(store, store.runs.find(self.id), evaluator=evaluator)
 
@@ -239,6 +266,8 @@ class Run:
 
     def to_pandas(self) -> Any:
         """Return a ``DataFrame`` with one row per case, evaluator and sample; a case without any has a row too."""
+        from evenhand.reports.csv import COLUMNS, flat_rows  # noqa: PLC0415
+
         try:
             pandas: Any = importlib.import_module("pandas")  # an extra, slow to load, and without types
         except ImportError:

@@ -15,13 +15,14 @@ from evenhand.engine.breaker import PROBE_INTERVALS, OutageObserver, Patience
 from evenhand.engine.budget import Budget
 from evenhand.engine.case_hand import CaseHand
 from evenhand.engine.committer import Committer
+from evenhand.engine.cost_forecast import CaseCosts
 from evenhand.engine.early_stop import EarlyStop, early_stop_of
 from evenhand.engine.gateway import Gateway
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.never_scored import Confirm, NeverScoredWatch
 from evenhand.engine.overview import LiveOverview
 from evenhand.engine.plan import extend
-from evenhand.engine.run import Progress
+from evenhand.engine.run import Progress, stop_reason
 from evenhand.engine.work import Todo, Work, drawn_work, remaining_work
 from evenhand.models.retry import RetryPolicy
 from evenhand.store.results import case_at
@@ -65,6 +66,7 @@ class Runner:
             tell=tell,
         )
         self._progress = Progress()
+        self._costs = CaseCosts(run.repeat)
         # Of a run that began with nothing: the others are read when they have ended.
         self._overview: LiveOverview | None = None
         # What cannot be kept need not be asked for either.
@@ -90,6 +92,7 @@ class Runner:
         progress, budget = self._progress, self.budget
         progress.calls, progress.faults, progress.cached = budget.calls, budget.faults, self.gateway.cached
         progress.cost = budget.cost if budget.cost_is_known else None
+        progress.forecast = self._costs.forecast(progress.total - progress.done, spent=budget.cost)
         progress.paused = self._paused
         return progress
 
@@ -206,7 +209,7 @@ class Runner:
         elif self._whole and judged >= expected and not (self.is_stopping and self._pace.retry_errors):
             return self._mark(RunStatus.FINISHED)
         if self.gateway.stopped is not None:
-            return self._mark(RunStatus.STOPPED, self.gateway.stopped)
+            return self._mark(RunStatus.STOPPED, stop_reason(self.gateway.stopped, self.progress))
         return self._mark(RunStatus.INTERRUPTED, "it was interrupted")
 
     def _mark(self, status: RunStatus, reason: str = "") -> RunRecord:
@@ -253,6 +256,7 @@ class Runner:
     ) -> None:
         """Commit an answer of the target."""
         await self._committer.commit(answers=(row,), replies=replies)
+        self._costs.add_answer(planned, made.cost)
         if self._overview is not None:
             self._overview.add_answer(planned, made, row[-1])
 
@@ -268,6 +272,7 @@ class Runner:
     async def _note(self, planned: PlannedCase, judgment: Judgment) -> None:
         """Take note of an evaluation that was committed."""
         self._progress.add(judgment)
+        self._costs.add(planned, judgment)
         if self._early is not None and self._early.is_whole_after_one_more(planned.position):
             self._early.add(await self._with_store(case_at, self._store, self._run, planned.position))
         for observer in self._observers:

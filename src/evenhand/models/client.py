@@ -7,7 +7,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 from urllib.parse import urlsplit
 
@@ -68,7 +68,7 @@ class HttpModel:
             "model": self.name,
             "url": self.endpoint.scrub(self.endpoint.written_url),
             "headers": {name: value for name, value in self.endpoint.headers.items() if isinstance(value, str)},
-            "generation": asdict(self.generation),
+            "generation": self.generation.identity,
         }
 
     @property

@@ -8,11 +8,11 @@ from typing import Any, Final
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult
+from evenhand.domain.run_kind import AUDIT, PROFILES, RANKING, SCORING, mode_of
 from evenhand.domain.scale import is_finite_number
 from evenhand.evaluators.group_ranking import MEMBERS, MOST_MEMBERS, ORDER
 from evenhand.evaluators.pairwise import PLACES
 from evenhand.evaluators.profile_score import SCALE
-from evenhand.profiles.job import AUDIT, PROFILES, RANKING, SCORING, mode_of
 from evenhand.store.transfer import CaseCheck
 
 MOST_ROUNDS: Final = 10_000

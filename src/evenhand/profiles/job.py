@@ -11,6 +11,7 @@ from typing import Any, Final
 from evenhand import registry
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase, RunRecord
+from evenhand.domain.run_kind import PROFILES, SCORING, is_ranking, mode_of
 from evenhand.domain.scale import is_finite_number
 from evenhand.engine.identity import describe
 from evenhand.engine.job import Following, Job
@@ -20,11 +21,6 @@ from evenhand.evaluators.reading import ASK_AGAIN
 from evenhand.models.prices import PriceBook
 from evenhand.profiles.sources import ProfilesLike, profiles_from
 
-# The key of a run's definition that says that it is about profiles, and how they are evaluated.
-PROFILES: Final = "profiles"
-SCORING: Final = "scoring"
-RANKING: Final = "ranking"
-AUDIT: Final = "audit"
 # This key marks a stored evaluator that only a program can make again.
 _MADE_IN_PYTHON: Final = "python"
 _NAME: Final = "profiles"
@@ -103,22 +99,6 @@ class ProfileJob:
         return Path(self.profiles).resolve().name if isinstance(self.profiles, str | os.PathLike) else _NAME
 
 
-def mode_of(definition: Mapping[str, Any]) -> str | None:
-    """Return how a run evaluates profiles, by its definition; None where it is not about profiles."""
-    about = definition.get(PROFILES)
-    return about.get("mode") if isinstance(about, Mapping) else None
-
-
-def is_scoring(definition: Mapping[str, Any]) -> bool:
-    """Return whether a run scores profiles one by one; an audit does."""
-    return mode_of(definition) in (SCORING, AUDIT)
-
-
-def is_ranking(definition: Mapping[str, Any]) -> bool:
-    """Return whether a run ranks profiles."""
-    return mode_of(definition) == RANKING
-
-
 def require_scores(run: RunRecord) -> None:
     """Refuse to compare a ranking by scores: a group has none."""
     if is_ranking(run.definition):
@@ -129,11 +109,6 @@ def require_suite(run: RunRecord) -> None:
     """Refuse a run over profiles, where cases with verdicts are needed."""
     if (mode := mode_of(run.definition)) is not None:
         raise ConfigError(f"run {run.id} is one over profiles ({mode}); name a run of a suite or a prompt")
-
-
-def is_audit(definition: Mapping[str, Any]) -> bool:
-    """Return whether a run audits a judge."""
-    return mode_of(definition) == AUDIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

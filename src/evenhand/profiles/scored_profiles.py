@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.run_kind import is_scoring
 from evenhand.domain.summary import Interval
 from evenhand.engine.run import Run
 from evenhand.engine.store_location import DEFAULT, PlaceLike
 from evenhand.profiles import score_report
-from evenhand.profiles.job import is_scoring
 from evenhand.profiles.scores import InvalidSample, ProfileScore, ScoringNumbers, by_score, numbers_of, profile_score
 from evenhand.reports.phrases import counted, score_text
 

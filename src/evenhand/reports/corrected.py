@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from evenhand.domain.comparison import Comparison
 from evenhand.domain.summary import Corrected, Summary, Tally
 from evenhand.reports.phrases import counted, interval_text, score_text
 from evenhand.reports.safe_text import plain
+
+if TYPE_CHECKING:
+    from evenhand.domain.comparison import Comparison
 
 _DRAWN: Final = {
     "drawn": "drawn at random",

@@ -85,11 +85,31 @@ def effort_sentence(summary: Summary, run: RunRecord | None = None) -> str:
         parts.append(counted(summary.transport_faults, "failed call"))
     if summary.input_tokens or summary.output_tokens:
         parts.append(f"{summary.input_tokens:,} tokens in and {summary.output_tokens:,} out")
+        parts += [f"cached by the provider: {cached}"] if (cached := prompt_cache_phrase(summary)) else []
     if effort.cost is not None:
         parts.append(f"cost {effort.cost}")
     if abandoned := "" if run is None else abandoned_phrase(run):
         parts.append(abandoned)
     return ", ".join(parts)
+
+
+def prompt_cache_phrase(summary: Summary) -> str:
+    """Say how much of the prompts came from the prompt caches of providers, and what that saved; empty if nothing did.
+
+    >>> from evenhand.domain.summary import Tally
+    >>> prompt_cache_phrase(
+    ...     Summary(cases=Tally(), input_tokens=1000, prompt_cached_tokens=614, prompt_cache_saving=0.42)
+    ... )
+    '61 % of prompt tokens, saved $0.42'
+    """
+    if not summary.prompt_cached_tokens:
+        return ""
+    share = f"{int(100 * summary.prompt_cached_tokens / summary.input_tokens)} % of prompt tokens"
+    saved = summary.prompt_cache_saving
+    if saved > 0:
+        return f"{share}, saved {cost_text(saved)}"
+    # What was kept and hardly read again costs more than it saves.
+    return f"{share}, cost {cost_text(-saved)} more than it saved" if saved < 0 else share
 
 
 def abandoned_phrase(run: RunRecord) -> str:

@@ -98,6 +98,8 @@ def summary_row(summary: Summary) -> dict[str, Any]:
         "transport_faults": summary.transport_faults,
         "input_tokens": summary.input_tokens,
         "output_tokens": summary.output_tokens,
+        "prompt_cached_tokens": summary.prompt_cached_tokens,
+        "prompt_cache_saving": summary.prompt_cache_saving,
         "judges": list(summary.judges),
         "errors_by_class": dict(summary.errors_by_class),
         "flags": dict(summary.flags),
@@ -215,7 +217,7 @@ _OF_THE_RUN: Final = (
 )  # fmt: skip
 _OF_THE_SUMMARY: Final = (
     "cost", "known_cost", "unpriced", "calls", "programs", "functions", "target_calls", "cached", "transport_faults",
-    "input_tokens", "output_tokens", "discarded",
+    "input_tokens", "output_tokens", "prompt_cached_tokens", "prompt_cache_saving", "discarded",
 )  # fmt: skip
 _OF_DETAILS: Final = frozenset({"attempts", "cached", "cost", "latency", "seconds", "usage"})
 _CACHED: Final = "cached"

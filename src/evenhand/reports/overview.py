@@ -196,7 +196,8 @@ class Survey:
             return
         if self._slices:
             key += tuple(slice_value(case.metadata, name) for name in self._slices)
-        self._summarizer.spend(judgment.evaluation.attempts[0].usage, judgment.cost)
+        attempt = judgment.evaluation.attempts[0]
+        self._summarizer.spend(attempt.usage, judgment.cost, saved=attempt.saved)
         if (alike := self._alike.get(key)) is None:
             if len(self._alike) == _MOST_ALIKE:
                 self._count_alike()

@@ -9,9 +9,8 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TextIO, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TextIO, TypeAlias, TypeVar, cast
 
-from evenhand.domain.comparison import TargetComparison
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import CaseResult, RunRecord
@@ -19,6 +18,9 @@ from evenhand.domain.summary import Summary
 from evenhand.reports.highlights import Highlights
 from evenhand.reports.overview import Overview, survey
 from evenhand.reports.phrases import Standing
+
+if TYPE_CHECKING:
+    from evenhand.domain.comparison import TargetComparison  # few runs have several targets
 
 _Computed = TypeVar("_Computed")
 

@@ -68,6 +68,8 @@ class Summarizer:
         self._transport_faults = 0
         self._input_tokens = 0
         self._output_tokens = 0
+        self._prompt_cached_tokens = 0
+        self._prompt_cache_saving = ExactSum()
         self._cost = ExactSum()
         self._unpriced: set[str] = set()
         self._judges: dict[str, set[str]] = {}
@@ -143,11 +145,17 @@ class Summarizer:
         self._note(result.judgments[0], parts_of(evaluation), result.position)
         self._calls += times
 
-    def spend(self, usage: Usage | None, cost: float | None, *, whose: str = "judge") -> None:
+    def spend(
+        self, usage: Usage | None, cost: float | None, *, saved: float | None = None, whose: str = "judge"
+    ) -> None:
         """Take in what one judgment of many alike took, or what else was paid for."""
         if usage is not None:
             self._input_tokens += usage.input_tokens
             self._output_tokens += usage.output_tokens
+            if usage.cached_tokens:  # of some, more than there are
+                self._prompt_cached_tokens += min(usage.cached_tokens, usage.input_tokens)
+        if saved:
+            self._prompt_cache_saving.add(saved)
         if cost is None:
             self._unpriced.add(whose)
         elif cost:
@@ -190,7 +198,7 @@ class Summarizer:
         else:
             self._calls += 1
             self._transport_faults += attempt.kind == "transport"
-            self.spend(attempt.usage, 0.0)
+            self.spend(attempt.usage, 0.0, saved=attempt.saved)
 
     def _note(self, judgment: Judgment, parts: Sequence[Part], position: int) -> None:
         evaluation = judgment.evaluation
@@ -246,6 +254,8 @@ class Summarizer:
             transport_faults=self._transport_faults,
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
+            prompt_cached_tokens=self._prompt_cached_tokens,
+            prompt_cache_saving=self._prompt_cache_saving.value,
             cost=None if self._unpriced else self._cost.value,
             known_cost=self._cost.value,
             unpriced=tuple(sorted(self._unpriced)),

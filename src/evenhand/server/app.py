@@ -15,11 +15,11 @@ from types import FrameType
 from typing import Any, Final
 
 import uvicorn
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Match, Mount
+from starlette.routing import Match, Mount
 from starlette.staticfiles import StaticFiles
 
 from evenhand.domain.errors import ConfigError, EvenhandError
@@ -35,7 +35,7 @@ from evenhand.server.runs.playground import Playground
 from evenhand.server.runs.profile_summaries import ProfileNumbers
 from evenhand.server.runs.results import Results
 from evenhand.server.runs.summaries import SummaryCache
-from evenhand.server.security import KNOWN_METHODS, Gate, guard, not_allowed
+from evenhand.server.security import KNOWN_METHODS, Gate, not_allowed
 from evenhand.server.settings import ServerSettings
 from evenhand.version import __version__
 
@@ -86,7 +86,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
     app.add_middleware(Gate, settings=settings, allowed=functools.partial(_allowed_methods, app))
     static = StaticFiles(packages=[("evenhand.server", "static"), ("evenhand.reports", "assets")])
     app.mount("/static", static, name="static")
-    app.router.routes.extend(_routes())
+    app.router.routes.extend((*api.ROUTES, *pages.ROUTES))
     _handle_problems(app)
     return app
 
@@ -95,21 +95,6 @@ def settle_memory() -> None:
     """Leave out what is loaded by now when garbage is collected: going through it holds up the loop for long."""
     gc.collect()
     gc.freeze()
-
-
-@functools.cache
-def _routes() -> tuple[BaseRoute, ...]:
-    """Return the routes, which all applications share: they take a third of a second to put together.
-
-    They are ready for use, so that the first requests are not held up.
-    """
-    router = APIRouter(dependencies=[Depends(guard)], generate_unique_id_function=lambda route: route.name)
-    router.include_router(api.router)
-    router.include_router(pages.router)
-    scope = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
-    for route in router.routes:
-        route.matches(scope)
-    return tuple(router.routes)
 
 
 @functools.lru_cache(maxsize=256)

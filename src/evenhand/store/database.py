@@ -48,6 +48,8 @@ class Database(ABC):
         self.trouble = trouble
         # Whether it can only be read.
         self.read_only = False
+        # Of texts that evaluations share, those that were read lately, by their hashes.
+        self.shared_texts: dict[str, str] = {}
         self._mine = threading.RLock()
         self._within = False
         self._broken = False

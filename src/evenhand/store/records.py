@@ -7,12 +7,14 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from evenhand.domain.errors import StoreError
 from evenhand.domain.run import RunRecord
-from evenhand.store import checksum
+from evenhand.store import checksum, shared_texts
 from evenhand.store.database import Database
 
 Row: TypeAlias = tuple[Any, ...]
 
 MENDING: Final = "restore a backup, or delete the run; evenhand runs verify lists the damaged rows"
+# The table whose rows share texts.
+_SHARING: Final = "evaluations"
 # What a column of another type than was written may raise.
 NOT_AS_WRITTEN: Final = (TypeError, ValueError, AttributeError, OverflowError, KeyError)
 
@@ -69,7 +71,17 @@ class Table(NamedTuple):
             [run.number, *values],
         )
         require_sound(self, run, rows, content=content)
-        return rows
+        return self._whole(database, run, rows) if content and self.name == _SHARING else rows
+
+    def _whole(self, database: Database, run: RunRecord, rows: list[Row]) -> list[Row]:
+        """Return rows with the texts that they share with others."""
+        try:
+            contents = shared_texts.whole(database, run.number, [row[-2] for row in rows])
+        except ValueError:
+            refuse_damage(run, "it does not say which texts its evaluations share")
+        except StoreError as error:
+            refuse_damage(run, str(error))
+        return [(*row[:-2], content, row[-1]) for row, content in zip(rows, contents, strict=True)]
 
     def place_of(self, row: Row) -> str:
         """Describe where a row is in its run, as far as its columns can be trusted."""

@@ -16,6 +16,7 @@ from evenhand.domain.json_codec import answer_from, answer_to, case_from, case_t
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord
 from evenhand.domain.verdict import Thresholds
 from evenhand.store.records import refuse_damage
+from evenhand.store.shared_texts import readable
 
 # Stands before JSON that the standard library wrote, and has to read: orjson takes long integers for floats.
 PATIENT: Final = "\n"
@@ -45,7 +46,8 @@ def dumps(value: object) -> str:
 
 
 def loads(text: str) -> Any:
-    """Read JSON from a column."""
+    """Read JSON from a column; texts that it shares with others are empty if they were not put back."""
+    text = readable(text)
     try:
         return json.loads(text) if text.startswith(PATIENT) else orjson.loads(text)
     except ValueError:

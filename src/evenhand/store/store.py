@@ -24,6 +24,7 @@ from evenhand.store.replies import Replies
 from evenhand.store.rows import Batch, answer_of, loads, planned_from, planned_of_row, stored_case
 from evenhand.store.runs import Runs
 from evenhand.store.saved_filters import SavedFilters
+from evenhand.store.shared_texts import SharedTexts
 from evenhand.store.summaries import Summaries
 
 Result = TypeVar("Result")
@@ -87,6 +88,7 @@ class Store:
         self.saved_filters = SavedFilters(database)
         self.labels = Labels(database)
         self.judge_cards = JudgeCards(database)
+        self.shared_texts = SharedTexts(database)
 
     @property
     def where(self) -> str:
@@ -227,7 +229,8 @@ class Store:
     ) -> int:
         """Copy evaluations into a run: those of the given keys, each to its position and place.
 
-        ``positions`` are the positions of the cases now and before. With ``answers``, the target's answers are copied
+        The run has the texts that they share: see ``shared_texts``. ``positions`` are the positions of the cases now
+        and before. With ``answers``, the target's answers are copied
         too; those that were judged always are.
         """
         copied = 0
@@ -277,7 +280,9 @@ class Store:
                 self.runs.require(rows[0][0])
                 break
         self.database.execute_many(_ADD_ANSWER, ANSWERS.sealed(batch.answers))
-        self.database.execute_many(_ADD_EVALUATION, list(map(checksum.sealed_evaluation, batch.evaluations)))
+        self.database.execute_many(
+            _ADD_EVALUATION, list(map(checksum.sealed_evaluation, self.shared_texts.cut(batch.evaluations)))
+        )
         self.replies.add(batch.replies)
 
     def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:

@@ -252,7 +252,8 @@ def _add_case(store: Store, run: int, line: Mapping[str, Any], where: str, *, po
     for evaluation in line["evaluations"]:
         rest = {name: value for name, value in evaluation.items() if name not in _OF_AN_EVALUATION}
         evaluations.append(checked_evaluation(evaluation, dumps(rest), where, expected=expected, repeat=repeat))
-    _add(store, EVALUATIONS, [(run, position, *row) for row in _require_distinct(evaluations, where, "evaluation", 3)])
+    rows = [(run, position, *row) for row in _require_distinct(evaluations, where, "evaluation", 3)]
+    _add(store, EVALUATIONS, store.shared_texts.cut(rows))
     return len(evaluations)
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from evenhand.domain.errors import StoreError
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.store import shared_texts
 from evenhand.store.records import ANSWERS, CASES, DRAWS, EVALUATIONS, LABELS, Row, Table
 from evenhand.store.rows import loads
 from evenhand.store.store import Store
@@ -74,7 +75,7 @@ def commits_after(log: Path, *, last: int, page_size: int) -> Commits:
 _PAGE: Final = 256
 # How many problems of a run are listed; the rest is counted.
 _MOST_LISTED: Final = 20
-_OF_RUNS: Final = ("cases", "answers", "evaluations", "labels", "label_draws", "replies")
+_OF_RUNS: Final = ("cases", "answers", "evaluations", "labels", "label_draws", "replies", "shared_texts")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -133,6 +134,7 @@ def verify_run(store: Store, run_id: str) -> Verified:
     """Verify the checksum of every row of a run, and the counts."""
     run = store.runs.find(run_id, verify=False)
     verified = Verified(id=run.id)
+    store.database.shared_texts.clear()  # what is kept of them says nothing of what is stored
     try:
         _verify_record(store, run, verified)
         cases = _verify_cases(store, run, verified)
@@ -140,6 +142,7 @@ def verify_run(store: Store, run_id: str) -> Verified:
         _verify_rows(store, run, LABELS, cases, verified)
         for row in _rows(store, DRAWS, run, "number"):
             _verify_row(DRAWS, run, row, verified)
+        _verify_shared_texts(store, run, verified)
         _verify_counts(store, run, counts, verified)
         _verify_replies(store, run, verified)
     except StoreError as error:
@@ -174,7 +177,8 @@ def _verify_rows(store: Store, run: RunRecord, table: Table, cases: int, verifie
     keys = {ANSWERS.name: 3, EVALUATIONS.name: 4, LABELS.name: 2}[table.name]
     for row in _rows(store, table, run, ", ".join(table.columns[:keys])):
         count += 1
-        _verify_row(table, run, row, verified)
+        if _verify_row(table, run, row, verified) and table is EVALUATIONS:
+            _verify_sharing(store, run, row, verified)
         if not isinstance(row[0], int) or not 0 <= row[0] < cases:
             verified.add(f"the {table.row} of {table.place_of(row)} belongs to no case")
         if row[:keys] == before:
@@ -183,8 +187,10 @@ def _verify_rows(store: Store, run: RunRecord, table: Table, cases: int, verifie
     return count
 
 
-def _verify_row(table: Table, run: RunRecord, row: Row, verified: Verified) -> None:
+def _verify_row(table: Table, run: RunRecord, row: Row, verified: Verified) -> bool:
+    """Verify a row by itself, and return whether it is sound."""
     verified.rows += 1
+    damages = verified.damages
     *columns, content, stored_checksum = row
     if stored_checksum is None and not run.covered:
         verified.uncovered += 1
@@ -194,6 +200,22 @@ def _verify_row(table: Table, run: RunRecord, row: Row, verified: Verified) -> N
             verified.add(f"the {table.row} of {table.place_of(row)} cannot be read")
     elif not isinstance(content, str) or not table.is_sound(run.number, tuple(columns), stored_checksum, content):
         verified.add(f"the {table.row} of {table.place_of(row)} does not match its checksum")
+    return verified.damages == damages
+
+
+def _verify_sharing(store: Store, run: RunRecord, row: Row, verified: Verified) -> None:
+    """Verify that the texts are there that an evaluation shares."""
+    try:
+        shared_texts.whole(store.database, run.number, [row[-2]])
+    except (StoreError, ValueError) as error:
+        verified.add(f"the evaluation of {EVALUATIONS.place_of(row)} cannot be read: {error}")
+
+
+def _verify_shared_texts(store: Store, run: RunRecord, verified: Verified) -> None:
+    for name, text in shared_texts.all_of(store.database, run.number):
+        verified.rows += 1
+        if not shared_texts.is_sound(name, text):
+            verified.add(f"the text {name:.40}, which evaluations share, does not match its hash")
 
 
 def _verify_counts(store: Store, run: RunRecord, counts: dict[str, int], verified: Verified) -> None:

@@ -13,6 +13,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, MissingJudgeError
 from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, PlannedCase, RunRecord
+from evenhand.domain.run_kind import TUNE
 from evenhand.domain.verdict import Verdict
 from evenhand.engine.identity import canonical
 from evenhand.engine.job import Job
@@ -24,7 +25,7 @@ from evenhand.tuner.candidates import Read, candidate, read_cases, rewrite_mater
 from evenhand.tuner.choice import CrossValidation, Judged
 from evenhand.tuner.labelled import Labelled
 from evenhand.tuner.rewrite import INSTRUCTIONS, MATERIAL, MOST_INSTRUCTIONS, RewriteEvaluator
-from evenhand.tuner.settings import TUNE, TuneSettings
+from evenhand.tuner.settings import TuneSettings
 
 # The key of a case's metadata that says what is judged here.
 PART: Final = "evenhand.tune"

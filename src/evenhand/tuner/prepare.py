@@ -10,25 +10,15 @@ from evenhand.domain.ask import Evaluator
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.label import Label
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run_kind import TUNE, is_tuning, mode_of
 from evenhand.engine.identity import describe
 from evenhand.evaluators.prompt import PromptEvaluator
-from evenhand.profiles.job import mode_of
 from evenhand.store.store import Store
 from evenhand.suites.evaluators import JUDGE_TYPE, name_of, type_of
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON, as_written
 from evenhand.tuner.job import FINAL, TuneJob, part_of
 from evenhand.tuner.labelled import for_evaluator, labelled_cases
-from evenhand.tuner.settings import (
-    FOLDS,
-    HELD_OUT,
-    SEED,
-    SHOWN,
-    TUNE,
-    TuneSettings,
-    check_options,
-    is_tuning,
-    settings_of,
-)
+from evenhand.tuner.settings import FOLDS, HELD_OUT, SEED, SHOWN, TuneSettings, check_options, settings_of
 
 
 def prepare(

@@ -9,11 +9,10 @@ from math import comb
 from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.run_kind import TUNE
 from evenhand.domain.scale import is_finite_number
 from evenhand.tuner.labelled import Labelled, from_dicts
 
-# The key of a run's definition that says that it tunes a prompt, and how.
-TUNE: Final = "tune"
 EXAMPLES: Final = "examples"
 INSTRUCTIONS: Final = "instructions"
 BOTH: Final = "both"
@@ -94,11 +93,6 @@ class TuneSettings:
             "notes": list(self.notes),
             "cases": [case.as_dict() for case in self.cases],
         }
-
-
-def is_tuning(definition: Mapping[str, Any]) -> bool:
-    """Return whether a run tunes a prompt, by its definition."""
-    return isinstance(definition.get(TUNE), Mapping)
 
 
 def settings_of(definition: Mapping[str, Any]) -> TuneSettings:

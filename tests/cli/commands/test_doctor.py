@@ -131,7 +131,7 @@ def test_an_estimate_asks_nobody_and_needs_no_key(
     done = command("doctor", JUDGE, "--estimate", "--json")
 
     assert (done.code, judge.asked) == (0, [])
-    assert done.json["plan"][0].startswith("20 probes on 30 pairs of answers: ")
+    assert done.json["plan"][0].startswith("21 probes on 30 pairs of answers: ")
     assert not (folder / ".evenhand").exists()
 
 

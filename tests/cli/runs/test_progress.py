@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evenhand.cli.runs.progress import LEAST_SECONDS, PLAIN_SECONDS, PlainLines, line
+from evenhand.engine.cost_forecast import CostForecast
 from evenhand.engine.run import Progress
 
 
@@ -24,6 +25,14 @@ def test_the_line_has_the_rate_the_time_left_the_cost_the_errors_and_the_retries
     told = line(progress)
 
     assert told == ("300 of 1,200 evaluations, 25 %, 30.0/s, 30 s left, $0.13, 2 errors, 4 retries, 7 from the cache")
+
+
+def test_what_the_run_will_cost_in_all_stands_beside_what_it_has_cost() -> None:
+    progress = Progress(total=100, done=50)
+    progress.cost = 0.5
+    progress.forecast = CostForecast(spent=0.5, rest=0.6, low=0.55, high=0.65, cases=50)
+
+    assert line(progress) == "50 of 100 evaluations, 50 %, $0.50 of about $1.10 [$1.05 to $1.15]"
 
 
 def test_an_unknown_cost_is_said_to_be_unknown_and_a_long_time_is_told_in_minutes() -> None:

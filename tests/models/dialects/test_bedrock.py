@@ -137,7 +137,7 @@ def test_nothing_said_is_an_empty_reply(output: object) -> None:
         ({"inputTokens": 7, "outputTokens": 3, "totalTokens": 10}, Usage(input_tokens=7, output_tokens=3)),
         (
             {"inputTokens": 10, "outputTokens": 4, "cacheReadInputTokens": 80, "cacheWriteInputTokens": 5},
-            Usage(input_tokens=95, output_tokens=4, cached_tokens=80),
+            Usage(input_tokens=95, output_tokens=4, cached_tokens=80, cache_write_tokens=5),
         ),
         (
             {"inputTokens": 10, "outputTokens": 4, "cacheReadInputTokens": 80, "totalTokens": 94},

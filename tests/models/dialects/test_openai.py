@@ -183,6 +183,28 @@ def test_tokens_are_counted() -> None:
     assert said.usage == Usage(input_tokens=10, output_tokens=4, cached_tokens=8)
 
 
+@pytest.mark.parametrize(
+    ("more", "usage"),
+    [
+        ({"prompt_cache_hit_tokens": 8}, Usage(input_tokens=10, output_tokens=4, cached_tokens=8)),
+        (
+            {"prompt_cache_hit_tokens": 8, "prompt_tokens_details": {}},
+            Usage(input_tokens=10, output_tokens=4, cached_tokens=8),
+        ),
+        (
+            {"prompt_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 6}},
+            Usage(input_tokens=10, output_tokens=4, cached_tokens=3, cache_write_tokens=6),
+        ),
+        ({"prompt_tokens_details": {"cached_tokens": 3, "cache_write_tokens": "all"}}, None),
+    ],
+    ids=["DeepSeek", "DeepSeek with empty details", "OpenRouter", "no count"],
+)
+def test_what_other_servers_say_of_their_prompt_caches_is_read_too(more: dict[str, Any], usage: Usage | None) -> None:
+    said = decode({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 4, **more}})
+
+    assert said.usage == usage
+
+
 @pytest.mark.parametrize("usage", [None, {}, [], "many"])
 def test_tokens_that_nobody_counted_are_none(usage: object) -> None:
     assert decode({**body_with(), "usage": usage}).usage is None

@@ -274,6 +274,18 @@ def test_a_rate_is_told_once_there_is_one(rate: float | None, told: str) -> None
     assert found["texts"]["cost"] == "unknown until it ends"
 
 
+def test_what_a_run_will_cost_in_all_is_told_once_enough_cases_are_judged() -> None:
+    numbers = dict.fromkeys(("done", "total", "passed", "borderline", "failed", "errors", "not_evaluated", "calls"), 0)
+    still = {"status": "running", "waiting": False, "stopping": False, "paused": "", "latest_error": "", "rate": 1.0}
+    unknown = dict.fromkeys(("eta", "retries", "cached", "cost", "expected_cost"))
+    expected = {"cost": 1.1, "low": 1.05, "high": 1.15, "cases": 50}
+
+    before, after = (run_view.live(numbers | still | unknown | {"expected_cost": each}) for each in (None, expected))
+
+    assert before["texts"]["expected_cost"] == "–"
+    assert after["texts"]["expected_cost"] == "about $1.10 [$1.05, $1.15]"
+
+
 def test_a_run_that_stopped_says_why_and_can_be_resumed(
     client: TestClient, store: Store, parsed: Parsed, post: Post
 ) -> None:

@@ -33,7 +33,6 @@ from evenhand.cli.options import (
 )
 from evenhand.cli.runs.labels import check_labels, labels_in_suite
 from evenhand.cli.runs.overrides import CommandScope, Overrides, read_with_overrides
-from evenhand.cli.runs.resume import is_imported, require_trust, resume_run
 from evenhand.cli.runs.session import Session, open_session
 from evenhand.cli.runs.start import NewRun, start_run
 from evenhand.domain.early_decision import until_decided_of
@@ -192,6 +191,8 @@ def _retry_last_run(
     ctx: typer.Context, each: _SuiteRun, session: Session, options: RetryOptions, *, typed: Overrides
 ) -> ExitCode:
     """Resume the last run of a suite, and retry its errors."""
+    from evenhand.cli.runs.resume import resume_run  # noqa: PLC0415 - most runs are new
+
     flag = display_name(ctx, "retry_errors")
     for name in _OPTIONS_OF_A_NEW_RUN:
         if is_typed(ctx, name):
@@ -229,6 +230,8 @@ def resume(
 
     The exit codes are those of `evenhand run`.
     """
+    from evenhand.cli.runs.resume import is_imported, require_trust, resume_run  # noqa: PLC0415 - most runs are new
+
     with open_session(ctx, options) as session, StoreLocation(options.db).opened(to_read=True) as store:
         record = store.runs.find(run)
         require_own(record)

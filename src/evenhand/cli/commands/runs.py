@@ -14,10 +14,10 @@ from evenhand.cli.runs.finish import report_of, show
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import TAGS, RunRecord, RunStatus
+from evenhand.domain.run_kind import is_ranking
 from evenhand.domain.summary import Tally
 from evenhand.engine.overview import overview_of
 from evenhand.engine.store_location import StoreLocation
-from evenhand.profiles.job import is_ranking
 from evenhand.reports.json import moment, tally_row
 from evenhand.reports.phrases import counted, interval_text, moment_text, score_text
 from evenhand.reports.safe_text import plain, strict_json

@@ -7,17 +7,16 @@ from dataclasses import replace
 
 from evenhand.api.report_kind import report_kind_of
 from evenhand.cli.console import Console
-from evenhand.doctor.job import is_doctor
 from evenhand.domain.early_decision import gate_results, stopped_decided
 from evenhand.domain.exit_code import ExitCode, exit_code, worst
 from evenhand.domain.failure import Failure
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run_kind import is_audit, is_doctor
 from evenhand.engine.labelled import all_gates, labelled_overview
 from evenhand.engine.never_scored import NEVER_SCORED
 from evenhand.engine.overview import report_from
 from evenhand.models.retry import BUDGET
-from evenhand.profiles.job import is_audit
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row, target_rows
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, write

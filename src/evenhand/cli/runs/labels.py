@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.console import Console
 from evenhand.cli.login_name import login_name
@@ -17,10 +17,12 @@ from evenhand.drive.working_folder import seen_from_here
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import planned_cases
 from evenhand.engine.store_location import open_or_empty
-from evenhand.labels.reuse import LabelFile
 from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
 from evenhand.trust.limits import TrustLimits
+
+if TYPE_CHECKING:
+    from evenhand.labels.reuse import LabelFile
 
 
 def labels_in_suite(definition: Mapping[str, Any], source: str | None) -> str | None:
@@ -50,6 +52,8 @@ def check_labels(path: str, job: Job, scope: Scope, db: str) -> None:
 
 
 def _read(path: str) -> LabelFile:
+    from evenhand.labels.reuse import LabelFile  # noqa: PLC0415 - few runs are given labels
+
     return LabelFile.read(path, rater=login_name(), name=seen_from_here(path))
 
 

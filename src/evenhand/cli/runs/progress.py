@@ -69,6 +69,9 @@ def line(progress: Progress) -> str:
         if progress.seconds_left is not None and progress.done < progress.total:
             parts.append(f"{_time(progress.seconds_left)} left")
     parts.append("cost unknown" if progress.cost is None else cost_text(progress.cost))
+    if (ahead := progress.forecast) is not None:
+        low, high = cost_text(ahead.spent + ahead.low), cost_text(ahead.spent + ahead.high)
+        parts[-1] += f" of about {cost_text(ahead.spent + ahead.rest)} [{low} to {high}]"
     retries = progress.retries + progress.faults
     parts += [counted(progress.errors, "error")] if progress.errors else []
     parts += [f"{retries:,} {'retry' if retries == 1 else 'retries'}"] if retries else []

@@ -15,17 +15,16 @@ from evenhand.cli.options import RunOptions
 from evenhand.cli.runs.overrides import CommandScope, Overrides
 from evenhand.cli.runs.session import Session, pace_of
 from evenhand.cli.runs.start import require_prices
-from evenhand.doctor.job import is_doctor
 from evenhand.domain.early_decision import UntilDecided
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.label import LABELS_FILE
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run_kind import AUDIT, RANKING, SCORING, is_doctor, is_tuning, mode_of
 from evenhand.engine.carry_over import case_differences, copy_finished, scope_of
 from evenhand.engine.job import Job
 from evenhand.engine.plan import fill, plan
 from evenhand.models.environment import references
-from evenhand.profiles.job import AUDIT, RANKING, SCORING, mode_of
 from evenhand.profiles.modes import with_next_rounds
 from evenhand.reports.phrases import counted
 from evenhand.store.store import Store
@@ -35,7 +34,6 @@ from evenhand.suites.definition_diff import definition_differences
 from evenhand.suites.drift import drift_of, resumed_job
 from evenhand.suites.suite import job_of, job_of_run
 from evenhand.tuner.prepare import stored_tuning
-from evenhand.tuner.settings import is_tuning
 from evenhand.workspace.prompt_run import is_trial
 
 _MAX_ACTIONS_SHOWN = 5

@@ -11,11 +11,11 @@ from evenhand.cli.runs.session import Session, WhenDone, pace_of
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run_kind import mode_of
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import plan
 from evenhand.engine.store_location import StoreLocation, open_or_empty
-from evenhand.profiles.job import mode_of
 from evenhand.reports.safe_text import strict_json
 from evenhand.store.store import Store
 

@@ -10,6 +10,7 @@ from evenhand.doctor.probes.attacks import ATTACKS
 from evenhand.doctor.probes.attribution import ATTRIBUTION
 from evenhand.doctor.probes.calibration import CALIBRATION
 from evenhand.doctor.probes.consistency import CONSISTENCY
+from evenhand.doctor.probes.examples import EXAMPLE_ORDER
 from evenhand.doctor.probes.length import LENGTH
 from evenhand.doctor.probes.position import POSITION
 from evenhand.doctor.probes.style import STYLE
@@ -17,7 +18,7 @@ from evenhand.domain.errors import ConfigError, did_you_mean
 
 PROBES: Final[Mapping[str, Probe]] = {
     probe.name: probe
-    for group in (CALIBRATION, CONSISTENCY, POSITION, LENGTH, STYLE, ATTRIBUTION, ATTACKS)
+    for group in (CALIBRATION, CONSISTENCY, POSITION, EXAMPLE_ORDER, LENGTH, STYLE, ATTRIBUTION, ATTACKS)
     for probe in group
 }
 

@@ -98,9 +98,11 @@ def finish_of(reason: object) -> Finish:
     return _FINISHES.get(reason.lower(), "stop") if isinstance(reason, str) else "stop"
 
 
-def usage_of(input_tokens: object, output_tokens: object, cached_tokens: object) -> Usage | None:
+def usage_of(
+    input_tokens: object, output_tokens: object, cached_tokens: object, cache_write_tokens: object
+) -> Usage | None:
     """Put token counts together; None where nothing was counted, which these libraries write as 0 too."""
-    usage = token_usage(input_tokens, output_tokens, cached_tokens)
+    usage = token_usage(input_tokens, output_tokens, cached_tokens, cache_write_tokens)
     return None if usage == Usage() else usage
 
 

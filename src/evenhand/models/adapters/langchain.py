@@ -107,7 +107,8 @@ def _read_message(result: Any) -> Said:
     about = mapping(result.response_metadata)
     usage = mapping(getattr(result, "usage_metadata", None))
     details = mapping(usage.get("input_token_details"))
-    counted = usage_of(usage.get("input_tokens"), usage.get("output_tokens"), details.get("cache_read"))
+    cached, kept = details.get("cache_read"), details.get("cache_creation")
+    counted = usage_of(usage.get("input_tokens"), usage.get("output_tokens"), cached, kept)
     model = stated_model(about.get("model_name") or about.get("model"))
     if refusal := _refusal(result):
         return Said(text=refusal, finish="refusal", usage=counted, model=model)

@@ -93,7 +93,8 @@ def _offers(profile: Any, feature: str, *, usually: bool) -> bool:
 def _read_response(response: ModelResponse) -> Said:
     calls = [part.args for part in response.parts if part.part_kind == "tool-call"]
     texts = [part.content for part in response.parts if part.part_kind == "text"]
-    usage = usage_of(response.usage.input_tokens, response.usage.output_tokens, response.usage.cache_read_tokens)
+    used = response.usage
+    usage = usage_of(used.input_tokens, used.output_tokens, used.cache_read_tokens, used.cache_write_tokens)
     model = stated_model(response.model_name)
     if isinstance(refusal := (response.provider_details or {}).get("refusal"), str):
         return Said(text=refusal, finish="refusal", usage=usage, model=model)

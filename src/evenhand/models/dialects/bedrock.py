@@ -84,11 +84,11 @@ def decode(body: Any) -> Said:
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
     read, written = usage.get("inputTokens"), usage.get("outputTokens")
-    cached = usage.get("cacheReadInputTokens")
+    cached, kept = usage.get("cacheReadInputTokens"), usage.get("cacheWriteInputTokens")
     # Most models count the cached tokens beside the input, some within it: the total tells.
     if usage.get("totalTokens") != token_sum(read, written):
-        read = token_sum(read, usage.get("cacheWriteInputTokens"), cached)
-    return token_usage(read, written, cached)
+        read = token_sum(read, kept, cached)
+    return token_usage(read, written, cached, kept)
 
 
 def complaint(body: object, headers: Mapping[str, str]) -> Complaint | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from evenhand.domain.ask import Ask
@@ -22,6 +22,7 @@ class Generation:
 
     ``strict`` says that the server wants schemas flagged as strict, and takes few keywords in them. ``names`` has the
     server's own names for settings that it calls otherwise. ``extra_body`` is put into the request as it is.
+    ``breakpoints`` says that the server may be told which part of the prompt to keep; it changes no reply.
     """
 
     model: str
@@ -33,6 +34,14 @@ class Generation:
     strict: bool = True
     names: Mapping[str, str] = field(default_factory=dict, hash=False)
     extra_body: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    breakpoints: bool = True
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides on the replies: all settings but where the server's prompt cache is to begin."""
+        settings = asdict(self)
+        del settings["breakpoints"]
+        return settings
 
     def limit(self, ask: Ask) -> int | None:
         """Return the token limit in force, with the room that the ask wants."""

@@ -97,9 +97,11 @@ def _text(parts: object) -> str:
 def _usage(usage: object) -> Usage | None:
     if not usage or not isinstance(usage, dict):
         return None
-    details = usage.get("prompt_tokens_details")
-    cached = mapping(details).get("cached_tokens") if details else 0
-    return token_usage(usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
+    details = mapping(usage.get("prompt_tokens_details"))
+    # DeepSeek says beside the prompt what others say in its details.
+    cached = details["cached_tokens"] if "cached_tokens" in details else usage.get("prompt_cache_hit_tokens", 0)
+    kept = details.get("cache_write_tokens")  # OpenRouter's name
+    return token_usage(usage.get("prompt_tokens"), usage.get("completion_tokens"), cached, kept)
 
 
 def otherwise(generation: Generation, complaint: str) -> Generation | None:

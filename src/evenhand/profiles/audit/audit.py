@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import GateResult
+from evenhand.domain.run_kind import is_audit
 from evenhand.engine.run import Run
 from evenhand.engine.store_location import DEFAULT, PlaceLike
 from evenhand.profiles.audit import report
@@ -15,7 +16,6 @@ from evenhand.profiles.audit.artifacts import write_artifacts
 from evenhand.profiles.audit.diff import AuditDiff, diff
 from evenhand.profiles.audit.effects import Effect
 from evenhand.profiles.audit.result import AuditNumbers
-from evenhand.profiles.job import is_audit
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report
 

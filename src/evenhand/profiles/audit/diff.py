@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
+from evenhand.domain.run_kind import is_audit
 from evenhand.domain.summary import Interval
 from evenhand.evaluators.value_text import shown
 from evenhand.profiles.audit.design import AuditDesign
@@ -15,7 +16,6 @@ from evenhand.profiles.audit.effects import Effect, effects_of
 from evenhand.profiles.audit.observed import Observed, mean_of, observed
 from evenhand.profiles.audit.result import design_of
 from evenhand.profiles.audit.sentences import NO_CERTIFICATE, NOTE, p_text, signed, signed_interval
-from evenhand.profiles.job import is_audit
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.json import SCHEMA_VERSION
 from evenhand.reports.phrases import moment_text

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.domain.run import PlannedCase
+from evenhand.domain.run_kind import AUDIT
 from evenhand.engine.job import Job
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS
 from evenhand.evaluators.profile_score import PROFILE_SCORE
@@ -16,7 +17,7 @@ from evenhand.evaluators.reading import ASK_AGAIN
 from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.factorial import Factorial
 from evenhand.profiles.audit.result import aliases_of
-from evenhand.profiles.job import AUDIT, ProfileJob
+from evenhand.profiles.job import ProfileJob
 from evenhand.reports.phrases import counted
 
 MOST_ALIASES = 20

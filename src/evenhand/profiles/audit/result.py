@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.domain.run import CaseResult
+from evenhand.domain.run_kind import PROFILES
 from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.effects import Effect, Offset, effects_of
 from evenhand.profiles.audit.factorial import Alias, aliases
 from evenhand.profiles.audit.gates import AuditGate, checked
 from evenhand.profiles.audit.observed import Level, Observed, Spread, levels, observed, spread
 from evenhand.profiles.audit.selection import Impact, Swap, impacts, swaps
-from evenhand.profiles.job import PROFILES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

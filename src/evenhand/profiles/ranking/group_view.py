@@ -8,9 +8,9 @@ from typing import Any
 
 from evenhand.domain.case import Case
 from evenhand.domain.run import CaseResult, RunRecord
+from evenhand.domain.run_kind import is_ranking, is_scoring
 from evenhand.evaluators.group_ranking import MEMBERS, MOST_MEMBERS, ORDER
 from evenhand.evaluators.pairwise import PLACES
-from evenhand.profiles.job import is_ranking, is_scoring
 from evenhand.reports.html.case import CaseView, GroupView, MemberView
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenhand.domain.run import PlannedCase, RunRecord
+from evenhand.domain.run_kind import PROFILES, RANKING
 from evenhand.engine.job import Job
 from evenhand.evaluators.group_ranking import GROUP_RANKING
 from evenhand.evaluators.pairwise import PairwiseEvaluator
-from evenhand.profiles.job import PROFILES, RANKING, ProfileJob
+from evenhand.profiles.job import ProfileJob
 from evenhand.profiles.ranking.design import RankingDesign, SoFar
 from evenhand.profiles.ranking.entrants import Entrants, entrants_of
 from evenhand.profiles.ranking.fit import Tally

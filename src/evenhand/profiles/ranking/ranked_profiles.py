@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.run_kind import is_ranking
 from evenhand.engine.run import Run
 from evenhand.engine.store_location import DEFAULT, PlaceLike
-from evenhand.profiles.job import is_ranking
 from evenhand.profiles.ranking import report
 from evenhand.profiles.ranking.result import LengthEffect, PositionBias, RankedProfile, Ranks
 from evenhand.reports.phrases import counted

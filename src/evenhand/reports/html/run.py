@@ -17,7 +17,7 @@ from evenhand.drive.working_folder import seen_from_here
 from evenhand.reports.blocks import Block, Grid
 from evenhand.reports.comparison import several_parts
 from evenhand.reports.corrected import corrected_sentences
-from evenhand.reports.effort import Effort
+from evenhand.reports.effort import Effort, prompt_cache_phrase
 from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
 from evenhand.reports.html.moment import moment_element
 from evenhand.reports.phrases import (
@@ -196,6 +196,7 @@ class RunView:
             ("Calls given up", given_up),
             ("Transport faults", f"{summary.transport_faults:,}" if summary.transport_faults else None),
             ("Tokens", f"{summary.input_tokens:,} in, {summary.output_tokens:,} out" if summary.input_tokens else None),
+            ("Cached by the provider", prompt_cache_phrase(summary)),
         ]
         return [(name, value) for name, value in facts if value]
 

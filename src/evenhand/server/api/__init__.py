@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Final
+
+from starlette.routing import BaseRoute
 
 from evenhand.server.api import (
     case_import,
@@ -21,8 +23,7 @@ from evenhand.server.api import (
     trend,
 )
 
-router = APIRouter(prefix="/api")
-for _part in (
+_ROUTERS: Final = (
     prompts.router,
     prompts.test_case_router,
     case_import.router,
@@ -43,5 +44,6 @@ for _part in (
     prompts.transfer_router,
     models.router,
     openapi.router,
-):
-    router.include_router(_part)
+)
+# They do not include each other: FastAPI would make every route anew for each router above its own.
+ROUTES: Final[tuple[BaseRoute, ...]] = tuple(route for router in _ROUTERS for route in router.routes)

@@ -28,20 +28,23 @@ from evenhand.server.runs.requests import (
 from evenhand.server.security import guard
 from evenhand.workspace.documents import snake
 
-_PROBLEM: Final = {"model": ProblemDetails, "content": {"application/problem+json": {}}}
+# Not as a model, of which FastAPI would make a validator for each response of each route, and use none.
+PROBLEM: Final = {
+    "content": {"application/problem+json": {"schema": {"$ref": f"#/components/schemas/{ProblemDetails.__name__}"}}}
+}
 _ALWAYS: Final[dict[int | str, dict[str, Any]]] = {
-    400: _PROBLEM | {"description": "Malformed request."},
-    401: _PROBLEM | {"description": "The token is missing or wrong."},
-    403: _PROBLEM | {"description": "Cross-site request."},
-    404: _PROBLEM | {"description": "Not found."},
-    405: _PROBLEM | {"description": "Method not allowed; Allow names those that are."},
-    409: _PROBLEM | {"description": "Conflicts with the current state."},
-    413: _PROBLEM | {"description": "The body is too large."},
-    415: _PROBLEM | {"description": "Unsupported Content-Type; send application/json."},
-    421: _PROBLEM | {"description": "The Host header names another server."},
-    422: _PROBLEM | {"description": "Invalid request; errors names the fields."},
-    429: _PROBLEM | {"description": "Too many changes; Retry-After has the seconds to wait."},
-    503: _PROBLEM | {"description": "Busy, or the database is unavailable; Retry-After has the seconds to wait."},
+    400: PROBLEM | {"description": "Malformed request."},
+    401: PROBLEM | {"description": "The token is missing or wrong."},
+    403: PROBLEM | {"description": "Cross-site request."},
+    404: PROBLEM | {"description": "Not found."},
+    405: PROBLEM | {"description": "Method not allowed; Allow names those that are."},
+    409: PROBLEM | {"description": "Conflicts with the current state."},
+    413: PROBLEM | {"description": "The body is too large."},
+    415: PROBLEM | {"description": "Unsupported Content-Type; send application/json."},
+    421: PROBLEM | {"description": "The Host header names another server."},
+    422: PROBLEM | {"description": "Invalid request; errors names the fields."},
+    429: PROBLEM | {"description": "Too many changes; Retry-After has the seconds to wait."},
+    503: PROBLEM | {"description": "Busy, or the database is unavailable; Retry-After has the seconds to wait."},
 }
 # For the OpenAPI document only: the guard asks for it.
 _TOKEN: Final = HTTPBearer(auto_error=False, scheme_name="token", description="EVENHAND_TOKEN, or .evenhand/token.")
@@ -66,7 +69,12 @@ Key = Annotated[
 def routes(tag: str, route_class: type[APIRoute] | None = None) -> APIRouter:
     """Make a router whose routes require the token, parse JSON strictly, and report problems in the same way."""
     return APIRouter(
-        route_class=route_class or JsonRoute, tags=[tag], responses=_ALWAYS, dependencies=[Depends(_TOKEN)]
+        prefix="/api",
+        route_class=route_class or JsonRoute,
+        tags=[tag],
+        responses=_ALWAYS,
+        dependencies=[Depends(guard), Depends(_TOKEN)],
+        generate_unique_id_function=lambda route: route.name,
     )
 
 

@@ -9,9 +9,8 @@ from fastapi.concurrency import run_in_threadpool
 
 from evenhand.domain.errors import NotFoundError
 from evenhand.domain.prompt import FieldError, TestCaseText
-from evenhand.server.api.bodies import PromptId, TryBody, routes
+from evenhand.server.api.bodies import PROBLEM, PromptId, TryBody, routes
 from evenhand.server.api.result_schemas import TriedShape
-from evenhand.server.api.schemas import ProblemDetails
 from evenhand.server.dependencies import PlaygroundDep, StoreDep
 from evenhand.server.runs.playground import TryRequest
 from evenhand.store.store import Store
@@ -19,11 +18,7 @@ from evenhand.workspace.documents import CASE_FIELDS, test_case_text
 
 router = routes("prompts")
 
-_LATE: Final = {
-    "model": ProblemDetails,
-    "content": {"application/problem+json": {}},
-    "description": "No answer in time.",
-}
+_LATE: Final = PROBLEM | {"description": "No answer in time."}
 
 
 @router.post("/prompts/{prompt}/try", response_model=TriedShape, responses={504: _LATE})

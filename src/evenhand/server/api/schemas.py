@@ -238,7 +238,8 @@ class ProgressShape(Shape):
     ``errors``, ``not_evaluated``, ``passed``, ``borderline`` and ``failed`` count the evaluations so far, and
     ``latest_error`` is the last error in words, empty if there is none. Rate, time left, calls, retries and cost are
     null in other processes than the one running it, and so is an unknown cost. For a very large run that has ended,
-    calls, retries and cost are null until they are counted.
+    calls, retries and cost are null until they are counted. ``expected_cost`` is what the run will cost in all, from
+    ``low`` to ``high``, learnt from so many ``cases``; null until 20 are judged.
     """
 
     run: str
@@ -258,6 +259,7 @@ class ProgressShape(Shape):
     calls: int | None
     cached: int | None
     cost: float | None
+    expected_cost: dict[str, float] | None
     paused: str
     waiting: bool
     stopping: bool

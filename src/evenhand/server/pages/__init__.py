@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Final
+
+from starlette.routing import BaseRoute
 
 from evenhand.server.pages import (
     case,
@@ -23,14 +25,15 @@ from evenhand.server.pages import (
     profiles,
     prompts,
     results,
+    run_form,
+    run_list,
     runs,
     settings,
     transfer,
     trend,
 )
 
-router = APIRouter(include_in_schema=False)
-for _part in (
+_ROUTERS: Final = (
     home.router,
     live.router,
     documentation.router,
@@ -42,6 +45,9 @@ for _part in (
     judge_panel.router,
     transfer.router,
     settings.router,
+    run_list.router,
+    run_form.router,
+    runs.baseline_router,
     runs.router,
     evaluations.router,
     results.router,
@@ -55,5 +61,6 @@ for _part in (
     compare.router,
     trend.router,
     settings.login_router,
-):
-    router.include_router(_part)
+)
+# They do not include each other: FastAPI would make every route anew for each router above its own.
+ROUTES: Final[tuple[BaseRoute, ...]] = tuple(route for router in _ROUTERS for route in router.routes)

@@ -6,12 +6,18 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse
 from starlette.datastructures import FormData, UploadFile
 
 from evenhand.server.form_data import form_of
 from evenhand.server.problems import Problem
+from evenhand.server.security import guard
+
+
+def page_routes() -> APIRouter:
+    """Make a router for pages, whose routes require the token where others do and are not part of the API."""
+    return APIRouter(dependencies=[Depends(guard)], include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from evenhand.domain.errors import NotFoundError
@@ -20,6 +20,7 @@ from evenhand.reports.json import case_row
 from evenhand.reports.phrases import NONE, Standing, names_in, score_text
 from evenhand.reports.safe_text import strict_json
 from evenhand.server.dependencies import ResultsDep, StoreDep
+from evenhand.server.pages.base import page_routes
 from evenhand.server.pages.labels import rater_of
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
@@ -32,7 +33,7 @@ from evenhand.store.results import case_at, case_positions, cases_at
 from evenhand.store.store import Store
 from evenhand.workspace.prompt_run import PROMPT
 
-router = APIRouter()
+router = page_routes()
 
 # How many runs are searched for the same case, and how many of those that have it are shown.
 _NEAR: Final = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from evenhand.convert.case_import import MOST_LISTED, MOST_SHOWN, CasesImport, add_cases, plan_cases
@@ -14,10 +14,10 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt
 from evenhand.reports.phrases import counted
 from evenhand.server.dependencies import StoreDep
-from evenhand.server.pages.base import Form, Sent, see_other
+from evenhand.server.pages.base import Form, Sent, page_routes, see_other
 from evenhand.server.rendering import page
 
-router = APIRouter()
+router = page_routes()
 
 FIELDS: Final = {"input": "Input", "reference": "Reference", "evaluation_schema": "Evaluation Schema"}
 # A longer text is not put back into the page; its file is chosen again.

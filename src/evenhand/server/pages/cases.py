@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from fastapi.responses import Response
 
 from evenhand.domain.errors import ConflictError, NotFoundError, RunNotFoundError
@@ -19,7 +19,7 @@ from evenhand.reports.line_diff import Line, changes
 from evenhand.reports.phrases import counted
 from evenhand.server.api.prompts import schema_verdict
 from evenhand.server.dependencies import StoreDep
-from evenhand.server.pages.base import Form, Sent, as_typed, see_other
+from evenhand.server.pages.base import Form, Sent, as_typed, page_routes, see_other
 from evenhand.server.pages.run_again import Again
 from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
@@ -27,7 +27,7 @@ from evenhand.server.rendering import page
 from evenhand.store.store import Store
 from evenhand.workspace.documents import CASE_FIELDS, case_dict, test_case_text
 
-router = APIRouter()
+router = page_routes()
 
 PAGE: Final = 100
 _LARGEST: Final = 2**53 - 1

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from evenhand.domain.comparison import STANDINGS, Change, Comparison, PairedResult, SeveralComparison
@@ -21,7 +21,7 @@ from evenhand.reports.html.case_sides import CaseSide, CaseSidesView
 from evenhand.reports.html.comparison import ChangeView, ComparisonView, DifferencesView
 from evenhand.reports.phrases import Standing, counted
 from evenhand.server.dependencies import SettingsDep, StoreDep, SummaryCacheDep
-from evenhand.server.pages.base import see_other
+from evenhand.server.pages.base import page_routes, see_other
 from evenhand.server.pages.compared_cases import answered_cases, cell_cases, sides_of
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
@@ -43,7 +43,7 @@ from evenhand.suites.run_settings import setting_changes
 # How many characters of each text the list of changes has; the page of the case has more.
 MOST_TEXT: Final = 1_200
 
-router = APIRouter()
+router = page_routes()
 
 MOST_RUNS: Final = 100
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from evenhand.doctor.card_html import card_parts
 from evenhand.domain.run import RunStatus
 from evenhand.server.dependencies import StoreDep
+from evenhand.server.pages.base import page_routes
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
 from evenhand.server.rendering import page
 from evenhand.server.runs.examinations import examination_in
 from evenhand.server.runs.progress import AT_WORK
 
-router = APIRouter()
+router = page_routes()
 
 
 @router.get("/runs/{run_id}/doctor")

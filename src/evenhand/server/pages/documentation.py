@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from evenhand.server.documentation import documentation
 from evenhand.server.markdown import ADDRESS
+from evenhand.server.pages.base import page_routes
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 
-router = APIRouter()
+router = page_routes()
 
 _INDEX: Final = "index"
 LONGEST_SEARCH: Final = 200

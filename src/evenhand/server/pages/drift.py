@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.profiles.job import require_suite
 from evenhand.reports.html.drift import drift_sections
 from evenhand.server.dependencies import StoreDep
+from evenhand.server.pages.base import page_routes
 from evenhand.server.pages.runs import find_run
 from evenhand.server.rendering import page
 from evenhand.suites.drift import drift_of_runs
 
-router = APIRouter()
+router = page_routes()
 
 
 @router.get("/drift")

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 
 from evenhand.domain.run import RunRecord
-from evenhand.profiles.job import is_scoring, mode_of
+from evenhand.domain.run_kind import is_scoring, mode_of
 from evenhand.reports.html.judgment import RANKED
 from evenhand.reports.phrases import NONE, cost_text, duration_text
 from evenhand.reports.safe_text import plain
 from evenhand.server.dependencies import ResultsDep, StoreDep
+from evenhand.server.pages.base import page_routes
 from evenhand.server.pages.results_query import COLUMN, EVALUATIONS, ResultsQuery
 from evenhand.server.pages.results_view import ListPage, list_page
 from evenhand.server.pages.run_view import own
@@ -115,7 +116,7 @@ def row_of(item: Mapping[str, Any], scale: int | None) -> dict[str, Any]:
     }
 
 
-router = APIRouter()
+router = page_routes()
 
 ON_A_PAGE: Final = 90
 

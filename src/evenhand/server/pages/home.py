@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.reports.html.charts import verdict_bar
 from evenhand.reports.phrases import Standing, standings
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
+from evenhand.server.pages.base import page_routes
 from evenhand.server.pages.run_view import Row
 from evenhand.server.pages.runs import BaselineComparison
 from evenhand.server.rendering import page
@@ -22,7 +23,7 @@ from evenhand.server.runs.progress import AT_WORK, with_actual_status
 from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.store import Store
 
-router = APIRouter()
+router = page_routes()
 
 LATEST: Final = 10
 LAST_EDITED: Final = 5

@@ -6,18 +6,19 @@ from collections import Counter
 from typing import Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from evenhand.domain.run import RunRecord
 from evenhand.engine.judge_card import card_of
 from evenhand.reports.html.judge_card import judge_card_parts
 from evenhand.server.dependencies import StoreDep
+from evenhand.server.pages.base import page_routes
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
 from evenhand.server.rendering import page
 
-router = APIRouter()
+router = page_routes()
 
 _MOST_EVALUATORS: Final = 50
 

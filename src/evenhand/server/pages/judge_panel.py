@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from evenhand.domain.errors import ConfigError, IncomparableError
@@ -13,10 +13,11 @@ from evenhand.engine.judge_panel import compare_judges_of
 from evenhand.profiles.job import require_suite
 from evenhand.reports.html.judges import judges_sections
 from evenhand.server.dependencies import StoreDep
+from evenhand.server.pages.base import page_routes
 from evenhand.server.pages.runs import find_run
 from evenhand.server.rendering import page
 
-router = APIRouter()
+router = page_routes()
 
 MOST_RUNS: Final = 50
 

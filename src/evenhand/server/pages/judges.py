@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from evenhand.domain.case import Case
 from evenhand.domain.message import Message
 from evenhand.server.dependencies import SettingsDep, StoreDep
-from evenhand.server.pages.base import Form, Sent
+from evenhand.server.pages.base import Form, Sent, page_routes
 from evenhand.server.rendering import page
 from evenhand.server.runs.preview import SCORES, Preview
 
-router = APIRouter()
+router = page_routes()
 
 MOST_SHOWN: Final = 8
 _EXAMPLE: Final = {

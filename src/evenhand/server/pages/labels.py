@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote, unquote, urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from evenhand.domain.errors import ConfigError, ConflictError
@@ -20,7 +20,7 @@ from evenhand.labels.undecided import undecided_queue
 from evenhand.profiles.ranking.group_view import case_view
 from evenhand.reports.phrases import Standing, score_text
 from evenhand.server.dependencies import StoreDep
-from evenhand.server.pages.base import Form, Sent, see_other
+from evenhand.server.pages.base import Form, Sent, page_routes, see_other
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
 from evenhand.server.problems import Problem
@@ -29,7 +29,7 @@ from evenhand.store.results import case_at, evaluator_names
 from evenhand.store.store import Store
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
 
-router = APIRouter()
+router = page_routes()
 
 RATER_COOKIE: Final = "evenhand-rater"
 _JUDGE_COOKIE: Final = "evenhand-shows-judge"

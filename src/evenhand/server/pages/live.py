@@ -6,16 +6,17 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 import orjson
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 
 from evenhand.domain.errors import EvenhandError
 from evenhand.server.dependencies import LiveRunsDep, RunManagerDep
 from evenhand.server.pages import run_view
+from evenhand.server.pages.base import page_routes
 from evenhand.server.problems import Problem
 from evenhand.server.runs.live_runs import LiveRuns, LiveState, only
 
-router = APIRouter()
+router = page_routes()
 
 EVENTS: Final = "text/event-stream"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from evenhand.domain.errors import ConfigError, EvenhandError, NotFoundError
 from evenhand.domain.prompt import FieldError, Prompt, TestCaseText
 from evenhand.server.dependencies import PlaygroundDep, SettingsDep, StoreDep
-from evenhand.server.pages.base import Form, Sent
+from evenhand.server.pages.base import Form, Sent, page_routes
 from evenhand.server.pages.prompts import draft_of, editor
 from evenhand.server.pages.try_form import TryForm
 from evenhand.server.problems import Problem
@@ -21,7 +21,7 @@ from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 from evenhand.workspace.documents import CASE_FIELDS, prompt_dict, prompt_text, test_case_text
 
-router = APIRouter()
+router = page_routes()
 
 
 @router.post("/prompts/{prompt_id}/try")

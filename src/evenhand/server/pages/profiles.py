@@ -10,13 +10,14 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 from markupsafe import Markup
 
 from evenhand.domain.run import RunStatus
 from evenhand.reports.phrases import NONE, counted, interval_text, score_text
 from evenhand.server.dependencies import ProfileNumbersDep, SettingsDep, StoreDep, SummaryCacheDep
+from evenhand.server.pages.base import page_routes
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
 from evenhand.server.rendering import page
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from evenhand.reports.html.charts import Axis
 
 
-router = APIRouter()
+router = page_routes()
 
 ON_A_PAGE: Final = 200
 
@@ -148,7 +149,7 @@ def _slots(ranks: Ranks) -> list[tuple[str, Markup, str]]:
     ]
 
 
-audit_router = APIRouter()
+audit_router = page_routes()
 
 
 @audit_router.get("/runs/{run_id}/audit")

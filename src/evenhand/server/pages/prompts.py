@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from evenhand.domain.errors import ConflictError, NotFoundError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt, PromptText
 from evenhand.reports.line_diff import Line, changes
 from evenhand.server.dependencies import SettingsDep, StoreDep
-from evenhand.server.pages.base import Form, Sent, as_typed, see_other
+from evenhand.server.pages.base import Form, Sent, as_typed, page_routes, see_other
 from evenhand.server.pages.prompt_list import PromptList
 from evenhand.server.pages.run_again import Again
 from evenhand.server.pages.try_form import TryForm
@@ -19,7 +19,7 @@ from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
 from evenhand.workspace.documents import PROMPT_FIELDS, prompt_dict, prompt_text
 
-router = APIRouter()
+router = page_routes()
 
 LABELS: Final = {
     "name": "Name",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from evenhand.domain.errors import ConfigError, IncomparableError
@@ -17,6 +17,7 @@ from evenhand.reports.html.judgment import RANKED
 from evenhand.reports.phrases import NONE, Standing, counted, score_text
 from evenhand.reports.safe_text import plain
 from evenhand.server.dependencies import ResultsDep, SettingsDep, StoreDep, SummaryCacheDep
+from evenhand.server.pages.base import page_routes
 from evenhand.server.pages.results_query import CASES, LINES, ResultsQuery
 from evenhand.server.pages.results_view import ListPage, list_page
 from evenhand.server.pages.run_view import own
@@ -29,7 +30,7 @@ from evenhand.server.runs.summaries import SummaryCache
 from evenhand.server.runs.views import models_of
 from evenhand.store.store import Store
 
-router = APIRouter()
+router = page_routes()
 
 ON_A_PAGE: Final = 30
 # Written by results.js: how many lines of each text this browser shows.

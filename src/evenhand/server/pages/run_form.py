@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
@@ -25,7 +25,7 @@ from evenhand.models.prices import PRICES_AS_OF
 from evenhand.reports.phrases import cost_text
 from evenhand.reports.safe_text import plain
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep
-from evenhand.server.pages.base import Form, Sent, see_other
+from evenhand.server.pages.base import Form, Sent, page_routes, see_other
 from evenhand.server.pages.prompt_list import PromptList
 from evenhand.server.pages.run_view import own
 from evenhand.server.rendering import page
@@ -34,7 +34,7 @@ from evenhand.server.runs.requests import MOST_AT_ONCE, MOST_MODELS, MOST_REPEAT
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 
-router = APIRouter()
+router = page_routes()
 
 # With more test cases, all are used.
 MOST_LISTED: Final = 200

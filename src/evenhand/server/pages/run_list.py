@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from evenhand.domain.errors import ConfigError, RunNotFoundError
 from evenhand.domain.prompt import Prompt
 from evenhand.domain.run import TAGS, RunRecord
 from evenhand.server.dependencies import RunManagerDep, StoreDep, SummaryCacheDep
-from evenhand.server.pages.base import Sent, see_other
+from evenhand.server.pages.base import Sent, page_routes, see_other
 from evenhand.server.pages.run_view import Row
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
@@ -20,7 +20,7 @@ from evenhand.server.runs.live_runs import in_progress, state_of_runs
 from evenhand.server.runs.run_query import SORTS, RunQuery, prompts_called
 from evenhand.store.store import Store
 
-router = APIRouter()
+router = page_routes()
 
 ON_A_PAGE: Final = 25
 # How many prompts and tags are offered while one types.

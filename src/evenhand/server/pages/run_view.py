@@ -10,9 +10,9 @@ from urllib.parse import quote, urlencode
 
 from evenhand.domain.failure import Failure
 from evenhand.domain.run import RunRecord
+from evenhand.domain.run_kind import RANKING, is_audit, mode_of
 from evenhand.domain.summary import Tally
 from evenhand.evaluators.profile_score import SCALE
-from evenhand.profiles.job import RANKING, is_audit, mode_of
 from evenhand.profiles.scores import from_0_to_10
 from evenhand.reports.effort import Effort
 from evenhand.reports.html.run import RunView, run_facts
@@ -210,6 +210,7 @@ def live(progress: Mapping[str, Any]) -> dict[str, Any]:
         "calls": _count(progress["calls"]),
         "cached": _count(progress["cached"]),
         "cost": cost,
+        "expected_cost": _expected_cost(progress.get("expected_cost")),
         "paused": progress["paused"],
         "latest_error": progress["latest_error"] and f"Latest error: {progress['latest_error']}",
         "pace": ", ".join(_pace(progress, cost, left)),
@@ -229,8 +230,8 @@ COUNTED: Final = {
 }
 # Of a run in progress, what is shown and what it is called.
 LIVE_FACTS: Final = (
-    ("rate", "Rate"), ("eta", "Time left"), ("cost", "Cost so far"), ("calls", "Calls"), ("cached", "From the cache"),
-    ("retries", "Retries"),
+    ("rate", "Rate"), ("eta", "Time left"), ("cost", "Cost so far"), ("expected_cost", "Cost expected in all"),
+    ("calls", "Calls"), ("cached", "From the cache"), ("retries", "Retries"),
 )  # fmt: skip
 
 
@@ -250,6 +251,13 @@ def _cost(progress: Mapping[str, Any]) -> str:
     if progress["calls"] is not None:
         return cost_text(progress["cost"])
     return UNKNOWN_YET if progress["status"] in {status.value for status in AT_WORK} else NONE
+
+
+def _expected_cost(expected: Mapping[str, Any] | None) -> str:
+    """Return what the run will cost in all, with its interval; that is known once enough cases are judged."""
+    if expected is None:
+        return NONE
+    return "about {} [{}, {}]".format(*(cost_text(expected[name]) for name in ("cost", "low", "high")))
 
 
 def _rate(rate: float | None) -> str:

@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import BinaryIO, Final, cast
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
 from evenhand.api.report_kind import report_kind_of
-from evenhand.doctor.job import is_doctor
 from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
-from evenhand.profiles.job import mode_of
+from evenhand.domain.run_kind import is_doctor, mode_of
 from evenhand.reports.comparison import verdict_sentence
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, writer_of
@@ -35,8 +34,8 @@ from evenhand.server.dependencies import (
     StoreDep,
     SummaryCacheDep,
 )
-from evenhand.server.pages import run_form, run_list, run_view
-from evenhand.server.pages.base import Sent, see_other
+from evenhand.server.pages import run_view
+from evenhand.server.pages.base import Sent, page_routes, see_other
 from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
@@ -59,7 +58,7 @@ from evenhand.server.runs.requests import RunRequest
 from evenhand.server.runs.summaries import Numbers, SummaryCache
 from evenhand.store.store import Store
 
-baseline_router = APIRouter()
+baseline_router = page_routes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,10 +146,7 @@ def tag_run(run_id: str, store: StoreDep, sent: Sent) -> Response:
         raise Problem(422, "Invalid request", str(error), field="tags") from None
 
 
-router = APIRouter()
-router.include_router(run_list.router)
-router.include_router(run_form.router)
-router.include_router(baseline_router)
+router = page_routes()
 
 _KINDS: Final = {
     "html": "text/html; charset=utf-8",

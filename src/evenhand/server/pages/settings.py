@@ -7,19 +7,19 @@ import os
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import Form, Query, Request
 from fastapi.responses import Response
 
 from evenhand.models.embedded.catalogue import MODELS as EMBEDDED, megabytes, models_folder
 from evenhand.models.embedded.download import is_here
 from evenhand.models.resolve import JUDGE_VARIABLE
 from evenhand.server.dependencies import SettingsDep, StoreDep
-from evenhand.server.pages.base import see_other
+from evenhand.server.pages.base import page_routes, see_other
 from evenhand.server.rendering import page
 from evenhand.server.runs.requests import KnownProvider, known_providers
 from evenhand.server.security import SESSION_COOKIE, equal, own_path
 
-router = APIRouter()
+router = page_routes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ def _embedded() -> list[KnownEmbedded]:
     ]
 
 
-login_router = APIRouter()
+login_router = page_routes()
 
 _DAYS = 30
 Next = Annotated[str, Query(alias="next", max_length=2000)]

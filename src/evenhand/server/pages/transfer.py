@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from evenhand.domain.errors import ConfigError, ConflictError, ContractError
@@ -15,7 +15,7 @@ from evenhand.reports.phrases import counted
 from evenhand.server.api.prompts import export_prompts
 from evenhand.server.dependencies import ImportJobsDep, StoreDep
 from evenhand.server.json_slices import LARGE_BYTES, parse_json
-from evenhand.server.pages.base import Form, Sent, see_other
+from evenhand.server.pages.base import Form, Sent, page_routes, see_other
 from evenhand.server.pages.prompt_list import PromptList
 from evenhand.server.pages.prompts import LABELS
 from evenhand.server.problems import Problem
@@ -23,7 +23,7 @@ from evenhand.server.rendering import page
 from evenhand.store.store import Store
 from evenhand.workspace.prompt_import import Imported, Update, count_cases, import_document
 
-router = APIRouter()
+router = page_routes()
 
 # A longer document is not put back into the page; its file is chosen again.
 MOST_ECHOED: Final = 200_000

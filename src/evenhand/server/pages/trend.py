@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 from markupsafe import Markup
 
@@ -17,6 +17,7 @@ from evenhand.domain.summary import Interval, Tally
 from evenhand.reports.html.trend_chart import TrendMark, trend_chart
 from evenhand.reports.phrases import NONE, counted, interval_text, moment_text, score_text
 from evenhand.server.dependencies import SettingsDep, StoreDep, SummaryCacheDep
+from evenhand.server.pages.base import page_routes
 from evenhand.server.pages.run_view import own
 from evenhand.server.pages.runs import find_run
 from evenhand.server.problems import Problem
@@ -25,7 +26,7 @@ from evenhand.server.runs.profile_summaries import scale_of
 from evenhand.server.runs.trend import CHANGES, MOST_POINTS, Trend, TrendPoint, runs_like, runs_of_prompt, trend_of
 from evenhand.store.store import Store
 
-router = APIRouter()
+router = page_routes()
 
 METRICS: Final = {"pass_rate": "Pass rate", "mean": "Mean score"}
 # The letter of each kind of change in the chart.

@@ -9,11 +9,12 @@ from typing import Final
 from evenhand.domain.comparison import STANDINGS, Change, Comparison, RunsComparison
 from evenhand.domain.errors import ConflictError
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run_kind import is_ranking
 from evenhand.domain.summary import Summary
 from evenhand.engine.comparison import Side
 from evenhand.engine.overview import overview_of
 from evenhand.engine.runs_comparison import compare_several
-from evenhand.profiles.job import is_ranking, require_scores
+from evenhand.profiles.job import require_scores
 from evenhand.reports.phrases import Standing
 from evenhand.server.runs.summaries import SummaryCache
 from evenhand.store.results import case_positions

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from evenhand.domain.run import CaseResult, Judgment, RunRecord
+from evenhand.domain.run_kind import is_ranking
 from evenhand.engine.targets.several import MODEL, PROMPT, TEST_CASE, targets_of
 from evenhand.evaluators.group_ranking import MEMBERS
-from evenhand.profiles.job import is_ranking
 from evenhand.profiles.ranking.group_view import judged_order, member_ids
 from evenhand.reports.json import outcome_row
 from evenhand.server.runs.views import cut

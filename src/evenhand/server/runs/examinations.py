@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from evenhand.doctor.examination import Examination, examination_of
-from evenhand.doctor.job import is_doctor
 from evenhand.domain.errors import ConflictError
 from evenhand.domain.run import RunRecord
+from evenhand.domain.run_kind import is_doctor
 from evenhand.store.store import Store
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from evenhand.domain.errors import ConflictError
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
-from evenhand.profiles.job import AUDIT, RANKING, SCORING, is_audit, is_ranking, is_scoring, mode_of
+from evenhand.domain.run_kind import AUDIT, RANKING, SCORING, is_audit, is_ranking, is_scoring, mode_of
 from evenhand.server.runs.progress import AT_WORK
 from evenhand.server.runs.summaries import BackgroundCache, Key, state_of
 from evenhand.store.store import Store

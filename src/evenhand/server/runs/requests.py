@@ -11,23 +11,21 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evenhand import registry
-from evenhand.doctor.job import is_doctor
 from evenhand.domain.errors import ConfigError, ConflictError, MissingKeyError, MissingModelError, did_you_mean
 from evenhand.domain.prompt import FieldError, Prompt
 from evenhand.domain.run import NOT_A_LABEL, TAGS, RunRecord, RunStatus, is_label, tags_of
+from evenhand.domain.run_kind import is_doctor, is_tuning, mode_of
 from evenhand.engine.carry_over import require_own
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.models.environment import variable
 from evenhand.models.providers import Provider
 from evenhand.models.resolve import JUDGE_VARIABLE, normal_name, provider_and_model, provider_of
-from evenhand.profiles.job import mode_of
 from evenhand.profiles.modes import with_next_rounds
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
 from evenhand.suites.suite import job_of_run
-from evenhand.tuner.settings import is_tuning
 from evenhand.workspace.prompt_run import PROMPT, Trial, asks_judge, is_trial
 
 

@@ -21,9 +21,9 @@ from urllib.parse import urlencode
 import orjson
 
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run_kind import is_ranking
 from evenhand.domain.slices import MOST_VALUES, NONE
 from evenhand.engine.targets.several import MODEL, TEST_CASE, targets_of
-from evenhand.profiles.job import is_ranking
 from evenhand.profiles.ranking.group_view import members_of
 from evenhand.reports.csv import COLUMNS, cell, flat_rows
 from evenhand.reports.safe_text import strict_json

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run_kind import is_ranking
 from evenhand.domain.summary import Tally
 from evenhand.engine.case_digest import case_digest, kept_case_digest
-from evenhand.profiles.job import is_ranking
 from evenhand.reports.json import moment
 from evenhand.reports.phrases import model_label
 from evenhand.server.runs.baseline import lineage

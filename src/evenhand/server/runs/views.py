@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from evenhand.domain.run import RunRecord
+from evenhand.domain.run_kind import is_ranking
 from evenhand.engine.targets.several import MODEL, targets_of
-from evenhand.profiles.job import is_ranking
 from evenhand.profiles.ranking.group_view import judged_order, member_ids
 from evenhand.reports.json import run_row, summary_row
 from evenhand.reports.phrases import names_in
