@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -114,6 +115,25 @@ class RayCluster:
         """How many machines it has."""
         return sum(bool(node.get("Alive")) for node in self._ray.nodes())
 
+    def require_package(self) -> None:
+        """Refuse nodes that do not have this version of the package, before anything is asked."""
+        version_there = self._ray.remote(num_cpus=0)(metadata.version)  # a function that every Python has
+        on_node = importlib.import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
+        for node in self._ray.nodes():
+            if not node.get("Alive"):
+                continue
+            strategy = on_node(node_id=node["NodeID"], soft=False)
+            try:
+                found = self._ray.get(version_there.options(scheduling_strategy=strategy).remote("evenhand"))
+            except self._ray.exceptions.RayTaskError as failed:
+                if not isinstance(failed.cause, metadata.PackageNotFoundError):
+                    raise ConfigError(f"node {node['NodeManagerAddress']}: {_last_line(failed)}") from None
+                found = None
+            if found != _installed_version():
+                has = "does not have Evenhand" if found is None else f"has Evenhand {found}"
+                where = f"node {node['NodeManagerAddress']} of the cluster"
+                raise ConfigError(f"{where} {has}; install {_installed_version()} on all nodes")
+
     @property
     def ships_files(self) -> bool:
         """Whether workers have the suite's folder as a copy of their own."""
@@ -132,14 +152,8 @@ class RayPort:
         self._actor = actor
 
     async def begin(self, shipment: Shipment) -> str | None:
-        """Give the worker what it needs, and look whether it is of the same version."""
-        about = await self._call(self._actor.begin, shipment)
-        if about["evenhand"] != __version__:
-            return (
-                f"a node of the cluster has Evenhand {about['evenhand']}, and this is {__version__}; install the same "
-                "version on all of them"
-            )
-        problem = about.get("problem")
+        """Give the worker what it needs; return what is wrong with that, if something is."""
+        problem = await self._call(self._actor.begin, shipment)
         return None if problem is None else f"on a worker: {problem}"
 
     async def exchange(self, orders: Orders) -> Report:
@@ -152,10 +166,6 @@ class RayPort:
         try:
             return await method.remote(message)
         except (errors.RayActorError, errors.WorkerCrashedError, errors.NodeDiedError) as lost:
-            if "No module named 'evenhand" in str(lost):
-                raise ConfigError(
-                    f"a node of the cluster does not have Evenhand; install version {__version__} on all of them"
-                ) from None
             raise WorkerLost(_first_line(lost)) from None
         except errors.RuntimeEnvSetupError as failed:
             raise ConfigError(f"the suite's files could not be sent to the workers: {_first_line(failed)}") from None
@@ -166,6 +176,13 @@ class RayPort:
         """End the worker, if it has not ended."""
         with contextlib.suppress(Exception):  # whatever it says, nobody waits for it any more
             self._ray.kill(self._actor)
+
+
+def _installed_version() -> str:
+    try:
+        return metadata.version("evenhand")
+    except metadata.PackageNotFoundError:  # it runs from its sources
+        return __version__
 
 
 def _first_line(error: BaseException) -> str:
@@ -205,7 +222,10 @@ def ray_cluster(on: str, *, workers: int | None = None, folder: Path | None = No
         except (ConnectionError, RuntimeError, TimeoutError, ValueError, OSError) as error:
             raise ConfigError(_why_not(address, error)) from None
         ending.callback(ray.shutdown)
-        yield RayCluster(ray, workers=workers, is_own=address is None, folder=folder, session=session)
+        cluster = RayCluster(ray, workers=workers, is_own=address is None, folder=folder, session=session)
+        if address is not None:
+            cluster.require_package()
+        yield cluster
 
 
 def _prepare_own() -> None:
@@ -240,10 +260,8 @@ def runner_on(
 
 def _why_not(address: str | None, error: Exception) -> str:
     where = "Ray could not be started on this machine" if address is None else f"Ray at {address} could not be reached"
-    words = _first_line(error)
-    if "ersion mismatch" in str(error):
-        return f"{where}: {words}; use the same versions of Ray and Python as the cluster"
-    return f"{where}: {words}"
+    hint = "" if address is None else "; it must be there, and have the versions of Ray and Python that are here"
+    return f"{where}: {_first_line(error)}{hint}"
 
 
 @contextlib.contextmanager

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import platform
-from typing import Any
-
 from evenhand.cluster.messages import Orders, Report, Shipment
 from evenhand.cluster.worker import Worker
 from evenhand.domain.errors import EvenhandError
-from evenhand.version import __version__
 
 
 class RayWorker:
@@ -18,14 +13,13 @@ class RayWorker:
     def __init__(self) -> None:
         self._worker: Worker | None = None
 
-    async def begin(self, shipment: Shipment) -> dict[str, Any]:
-        """Make the evaluators; return who this is, or what is wrong."""
-        about = {"evenhand": __version__, "python": platform.python_version(), "process": os.getpid()}
+    async def begin(self, shipment: Shipment) -> str | None:
+        """Make what judges; return what is wrong with the shipment, if something is."""
         try:
             self._worker = Worker(shipment)
         except EvenhandError as error:
-            return about | {"problem": str(error)}
-        return about
+            return str(error)
+        return None
 
     async def exchange(self, orders: Orders) -> Report:
         """Take orders, and report."""
