@@ -6,6 +6,7 @@ from bench import (
     finishing,
     importing,
     judging,
+    on_ray,
     pages,
     prefix,
     ranking,
@@ -33,6 +34,7 @@ def main() -> None:
         pages,
         reading_runs,
         watching,
+        on_ray,
     ):
         print()
         for what, measured, goal in part.rows():

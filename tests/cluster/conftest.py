@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evenhand.cluster.messages import Orders, Report, Shipment
-from evenhand.cluster.runner import WorkerLost
+from evenhand.cluster.port import WorkerLost
 from evenhand.cluster.worker import Worker
 
 

@@ -117,6 +117,8 @@ class Report:
     answers: list[tuple[Any, ...]] = field(default_factory=list)
     evaluations: list[tuple[Any, ...]] = field(default_factory=list)
     replies: list[tuple[Any, ...]] = field(default_factory=list)
+    # Of each evaluation: how often its judge was asked again, and whether a reply was from the cache.
+    asked_again: list[tuple[int, bool]] = field(default_factory=list)
     # Items that are over, whether or not all of them could be done.
     ended: list[int] = field(default_factory=list)
     wanted: int = 0

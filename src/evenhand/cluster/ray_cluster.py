@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from evenhand.cluster.messages import Orders, Report, Shipment
+from evenhand.cluster.port import WorkerLost
 from evenhand.cluster.ray_worker import RayWorker
-from evenhand.cluster.runner import ClusterRunner, WorkerLost, require_shippable
+from evenhand.cluster.runner import ClusterRunner
+from evenhand.cluster.shippable import require_shippable
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.engine.job import Job
 from evenhand.engine.runner import Runner
@@ -99,16 +101,18 @@ class RayCluster:
         self.session = session
         self._is_own = is_own
         processors = int(ray.cluster_resources().get("CPU", 1))
-        self._workers = max(1, processors if workers is None else workers)
-        options: dict[str, Any] = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "max_concurrency": 8}
+        # How many workers it has room for, or the user wants.
+        self.workers = max(1, processors if workers is None else workers)
+        # On this machine there is one place for them, whoever else is there: runs of a server share it.
+        options: dict[str, Any] = {
+            "num_cpus": 0 if is_own else 1,
+            "max_restarts": 0,
+            "max_task_retries": 0,
+            "max_concurrency": 8,
+        }
         if self.ships_files and folder is not None:
             options["runtime_env"] = {"working_dir": str(folder), "excludes": _NOT_SHIPPED}
         self._actor = ray.remote(**options)(RayWorker)
-
-    @property
-    def workers(self) -> int:
-        """How many workers it has room for, or the user wants."""
-        return self._workers
 
     @property
     def nodes(self) -> int:

@@ -6,14 +6,19 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple
 
 from evenhand.cluster.lender import Account, Lender
 from evenhand.cluster.messages import Orders, Report, Shipment
 from evenhand.cluster.pool import Held, Pool, made_items, stored_items
+from evenhand.cluster.port import Cluster, Port, WorkerLost
+from evenhand.cluster.shippable import require_same_evaluators, require_shippable
+from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, EvenhandError
+from evenhand.domain.evaluation import Attempt, Status
 from evenhand.domain.failure import Failure
 from evenhand.domain.run import Judgment, PlannedCase, RunRecord
+from evenhand.domain.verdict import Verdict
 from evenhand.engine.breaker import Outage, OutageObserver
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.never_scored import Confirm
@@ -22,8 +27,6 @@ from evenhand.engine.runner import Observer, Runner
 from evenhand.engine.work import Todo, drawn_work
 from evenhand.store.rows import answer_of, judgment_of_row, planned_from
 from evenhand.store.store import Store
-from evenhand.suites.definition import Definition
-from evenhand.suites.python_evaluators import MADE_IN_PYTHON
 
 # So many workers may die one after the other without having judged anything.
 _MOST_LOST: Final = 10
@@ -31,42 +34,22 @@ _IDLE_SECONDS: Final = 0.2
 _START_SECONDS: Final = 180.0
 
 
-class WorkerLost(Exception):  # noqa: N818 - the run goes on without it
-    """A worker died; the message says what is known of it."""
+class _Seen(NamedTuple):
+    """What is counted of an evaluation, as its row has it."""
+
+    evaluator: str
+    status: Status
+    score: float | None
+    verdict: Verdict | None
+    retry_count: int
+    attempts: tuple[Attempt, ...]
+    error: str | None = None
 
 
-class Port(Protocol):
-    """The way to one worker."""
-
-    async def begin(self, shipment: Shipment) -> str | None:
-        """Give the worker what it needs; return what is wrong with that, if something is. Raises ``WorkerLost``."""
-        ...
-
-    async def exchange(self, orders: Orders) -> Report:
-        """Give orders, and wait for the next report. Raises ``WorkerLost``."""
-        ...
-
-    def close(self) -> None:
-        """End the worker."""
-        ...
-
-
-class Cluster(Protocol):
-    """Where workers are started."""
-
-    @property
-    def workers(self) -> int:
-        """How many workers it has room for."""
-        ...
-
-    @property
-    def ships_files(self) -> bool:
-        """Whether workers have the suite's folder as a copy of their own."""
-        ...
-
-    def start(self) -> Port:
-        """Start a worker."""
-        ...
+_STATUSES: Final = {status.value: status for status in Status}
+_VERDICTS: Final = {verdict.value: verdict for verdict in Verdict}
+_FROM_CACHE: Final = (Attempt(kind="reply", cached=True),)
+_UNREAD: Final = Case()
 
 
 @dataclass(eq=False, slots=True)
@@ -131,9 +114,9 @@ class ClusterRunner(Runner):
                 member.port.close()
 
     @property
-    def workers(self) -> int:
-        """How many workers judge."""
-        return len(self._members)
+    def are_all_ready(self) -> bool:
+        """Whether all workers have begun."""
+        return len(self._members) == self._count and all(member.is_ready for member in self._members)
 
     @property
     def is_waiting_for_provider(self) -> bool:
@@ -143,6 +126,10 @@ class ClusterRunner(Runner):
     def _begin(self, first: int, *, resuming: bool) -> list[asyncio.Task[None]]:
         self._overview = None  # the run is read when it has ended: here nothing is made of its rows
         self._pool = Pool(self._source(first, resuming=resuming), self._run.repeat)
+        if not self._members:
+            for page in self._store.planned(self._run):
+                require_same_evaluators(self._job, page[0])
+                break
         while len(self._members) < self._count:
             self._members.append(self._member())
         for member in self._members:
@@ -290,18 +277,24 @@ class ClusterRunner(Runner):
             if (held := self._pool.held_of(member, row[1], row[2])) is not None:
                 held.made = row[-1]
                 self._costs.add_answer(planned_from(*held.case), answer_of(row[-1]).cost)
-        for row in report.evaluations:
+        for row, again in zip(report.evaluations, report.asked_again, strict=True):
             held = self._pool.held_of(member, row[1], row[3])
             if held is not None and held.todo.pop(row[2], None) is not None:
-                await self._note_row(held, row)
+                await self._note_row(held, row, *again)
         self._pool.end(member, () if self.is_stopping and not report.ended else report.ended)
         self._account()
         await self._heed(member, report)
 
-    async def _note_row(self, held: Held, row: tuple[Any, ...]) -> None:
-        planned: PlannedCase = planned_from(*held.case)
-        judgment: Judgment = judgment_of_row(row[1:])
-        await self._note(planned, judgment)
+    async def _note_row(self, held: Held, row: tuple[Any, ...], retries: int, cached: bool) -> None:
+        """Take note of a row; where nobody looks at the evaluation itself, it is not made."""
+        if self._observers or row[7] == Status.ERROR:
+            await self._note(planned_from(*held.case), judgment_of_row(row[1:]))
+            return
+        position, digest, expected, _ = held.case
+        verdict = None if row[9] is None else _VERDICTS[row[9]]
+        seen: Any = _Seen(row[5], _STATUSES[row[7]], row[8], verdict, retries, _FROM_CACHE if cached else ())
+        judgment = Judgment(evaluation=seen, sample=row[3], round=row[4], key=row[6], cost=row[12], seconds=row[13])
+        await self._note(PlannedCase(position, _UNREAD, hash=digest, expected=expected), judgment)
 
     async def _heed(self, member: _Member, report: Report) -> None:
         member.refused = report.refused
@@ -359,26 +352,6 @@ class ClusterRunner(Runner):
             for account, error in member.refused.items():
                 said.setdefault(account, []).append(error)
         return next((errors[0] for errors in said.values() if all(errors)), None)
-
-
-def require_shippable(job: Job) -> None:
-    """Refuse a job that workers cannot make themselves from its definition: objects of this program stay here."""
-    if any(MADE_IN_PYTHON in each for each in job.definition.get("evaluators") or () if isinstance(each, Mapping)):
-        raise ConfigError(
-            "on: evaluators that are objects of this program cannot be sent to other processes; name them in a suite, "
-            "or leave out on"
-        )
-    if job.target is None:
-        return
-    try:
-        built = Definition(job.definition, source=job.source).target()
-    except ConfigError:
-        built = None
-    if built is None or built.description() != job.target.description():
-        raise ConfigError(
-            f"on: the target {job.target.name} is an object of this program and cannot be sent to other processes; "
-            "write it into a file and name it as python: file.py:function, or leave out on"
-        )
 
 
 def _here() -> str:

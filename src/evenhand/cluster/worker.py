@@ -101,11 +101,14 @@ class Worker:
         self,
         planned: PlannedCase,  # noqa: ARG002 - the row says it
         todo: Todo,  # noqa: ARG002
-        judgment: Judgment,  # noqa: ARG002
+        judgment: Judgment,
         row: tuple[Any, ...],
         replies: list[Any],
     ) -> None:
         """Send an evaluation to the driver."""
+        evaluation = judgment.evaluation
+        cached = any(attempt.cached for attempt in evaluation.attempts)
+        self._report.asked_again.append((evaluation.retry_count, cached))
         await self._send(self._report.evaluations, row, replies, is_answer=False)
 
     async def _send(self, rows: list[Any], row: tuple[Any, ...], replies: list[Any], *, is_answer: bool) -> None:

@@ -199,7 +199,7 @@ class Session:
             run,
             job,
             pace,
-            observers=[self.journal.observe],
+            observers=[self.journal.observe] if self.journal.is_read else [],
             on_outage=self._report_outage,
             confirm=self._confirm if self.console.can_ask else None,
         )
