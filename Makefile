@@ -2,7 +2,7 @@
 
 # The first of these that is 3.11 or newer makes the environment; `make env PYTHON=python3.12` asks for a certain one.
 PYTHON ?= python3 python3.13 python3.12 python3.11
-EXTRAS := embedded,langchain,mlflow,openai,otel,pandas,postgres,pydantic-ai,tables,text,wandb,web
+EXTRAS := embedded,langchain,mlflow,openai,otel,pandas,postgres,pydantic-ai,ray,tables,text,wandb,web
 
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := .venv/ready

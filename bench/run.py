@@ -6,6 +6,7 @@ from bench import (
     finishing,
     importing,
     judging,
+    on_ray,
     pages,
     prefix,
     ranking,
@@ -34,6 +35,7 @@ def main() -> None:
         pages,
         reading_runs,
         watching,
+        on_ray,
         whole_command,
     ):
         print()
