@@ -236,7 +236,7 @@ class ClusterRunner(Runner):
         todo = [Todo(place, evaluators[place], held.sample, number) for place, number in held.todo.items()]
         words = "the process that judged it died, twice, with nothing else to do; look for what this case does to it"
         self._lost_in_a_row = 0
-        await self._hand.fail(planned, todo, Failure("crashed", words))
+        await self._processor.fail(planned, todo, Failure("crashed", words))
 
     async def _orders(self, member: _Member) -> Orders | None:
         """Return what a worker is to do next; wait while there is nothing, and return None when there will not be."""

@@ -14,7 +14,7 @@ from evenhand.cluster.leased import LeasedGateway
 from evenhand.cluster.messages import Item, Orders, Report, Shipment
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase
 from evenhand.engine.breaker import Patience
-from evenhand.engine.case_hand import CaseHand
+from evenhand.engine.case_processor import CaseProcessor
 from evenhand.engine.job import Job
 from evenhand.engine.work import Todo, Work
 from evenhand.store.replies import FoundReply
@@ -63,8 +63,8 @@ class Worker:
             remembered=shipment.remembered,
             changed=self._changed,
         )
-        self._hand = CaseHand(job, self.gateway, shipment.run, self)
-        self._hand.free_places = shipment.places
+        self._processor = CaseProcessor(job, self.gateway, shipment.run, self)
+        self._processor.free_places = shipment.places
         self._places = shipment.places
         self._queue: deque[Item] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -79,7 +79,7 @@ class Worker:
         # How many turns waited for a call when that was reported last.
         self._calls_wanted = 0
 
-    # What the hand asks of whoever keeps its rows.
+    # What the processor asks of whoever keeps its rows.
     undecided: asyncio.Future[bool] | None = None
 
     @property
@@ -173,7 +173,7 @@ class Worker:
                 continue
             task = asyncio.get_running_loop().create_task(self._judge(item))
             self._tasks.add(task)
-            self._hand.free_places = self._places - len(self._tasks)
+            self._processor.free_places = self._places - len(self._tasks)
             task.add_done_callback(self._ended)
 
     async def _judge(self, item: Item) -> None:
@@ -182,7 +182,7 @@ class Worker:
             evaluators = self._job.evaluators_for(planned)
             todo = [Todo(place, evaluators[place], item.sample, number) for place, number in item.todo]
             made = None if item.made is None else answer_of(item.made)
-            await self._hand.sample(Work(planned, item.sample, todo, made))
+            await self._processor.sample(Work(planned, item.sample, todo, made))
         except Exception as error:  # a mistake in a script or a definition, which the driver reports
             self._report.crashed = (type(error).__name__, str(error))
             self._changed.set()
@@ -190,7 +190,7 @@ class Worker:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._hand.free_places = self._places - len(self._tasks)
+        self._processor.free_places = self._places - len(self._tasks)
         self._start()
         if not self._tasks:
             self._changed.set()

@@ -13,7 +13,7 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.engine.breaker import PROBE_INTERVALS, OutageObserver, Patience
 from evenhand.engine.budget import Budget
-from evenhand.engine.case_hand import CaseHand
+from evenhand.engine.case_processor import CaseProcessor
 from evenhand.engine.committer import Committer
 from evenhand.engine.cost_forecast import CaseCosts
 from evenhand.engine.early_stop import EarlyStop, early_stop_of
@@ -76,7 +76,7 @@ class Runner:
         self._never_scored = NeverScoredWatch(pace.max_consecutive_errors, stop=self.gateway.stop, confirm=confirm)
         # A worker holds its place until what it does is committed, so that no more than these are lost with the
         # process. Places that no worker needs are lent to cases with several things to do.
-        self._hand = self._hand_of(run)
+        self._processor = self._processor_of(run)
         self._workers: list[asyncio.Task[None]] = []
         self._reading = asyncio.Lock()
         self._interrupted = False
@@ -85,8 +85,8 @@ class Runner:
         # Whether all is planned that there will be.
         self._whole = job.following is None
 
-    def _hand_of(self, run: RunRecord) -> CaseHand:
-        return CaseHand(self._job, self.gateway, run.number, self)
+    def _processor_of(self, run: RunRecord) -> CaseProcessor:
+        return CaseProcessor(self._job, self.gateway, run.number, self)
 
     @property
     def progress(self) -> Progress:
@@ -137,7 +137,7 @@ class Runner:
         if submits or asked:
             self.gateway.ask_in_batches(
                 self._run,
-                busy=lambda: self._pace.concurrency - self._hand.free_places,
+                busy=lambda: self._pace.concurrency - self._processor.free_places,
                 tell=self._on_batch,
                 submits=submits,
             )
@@ -171,7 +171,7 @@ class Runner:
         else:
             work = drawn_work(self._store, self._run, self._job, self._early.order, **how)
         count = min(self._pace.concurrency, max((self._run.cases - first) * self._run.repeat, 1))
-        self._hand.free_places = self._pace.concurrency - count
+        self._processor.free_places = self._pace.concurrency - count
         return [asyncio.create_task(self._worker(work)) for _ in range(count)]
 
     def interrupt(self) -> None:
@@ -256,9 +256,9 @@ class Runner:
                     await asyncio.wait([self.undecided])
                 if self.is_stopping or self._is_decided:
                     return
-                await self._hand.sample(item)
+                await self._processor.sample(item)
         finally:
-            self._hand.free_places += 1
+            self._processor.free_places += 1
 
     async def _next(self, work: Iterator[Work]) -> Work | None:
         """Return what is to be done next; it may have to be read from the store, by one worker at a time."""

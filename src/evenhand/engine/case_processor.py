@@ -53,7 +53,7 @@ class Keeper(Protocol):
         ...
 
 
-class CaseHand:
+class CaseProcessor:
     """Does what is to be done about samples of cases, through a gateway, and reads no store.
 
     ``free_places`` are lent to cases with several things to do.
