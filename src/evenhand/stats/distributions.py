@@ -8,6 +8,8 @@ from typing import Final
 
 # From here on the expansion in 1/df is exact to more digits than a float's quantile keeps.
 _MANY = 1000
+# As many as halving would take; in the last digits of far tails, rounding may lead to and fro.
+_MOST_GUESSES: Final = 60
 
 
 @functools.lru_cache(maxsize=16)
@@ -34,13 +36,20 @@ def t_quantile(level: float, df: float) -> float:
     if df >= _MANY:
         return _expanded(z_quantile(level), df)
     whole = int(df) if df == int(df) else None
+    total = math.exp(math.lgamma(df / 2) + math.lgamma(0.5) - math.lgamma((df + 1) / 2))
     low, high = 0.0, math.pi / 2
-    while (angle := (low + high) / 2) not in (low, high):
-        mass = _mass_between(angle, df) if whole is None else _central_mass(angle, whole)
-        if mass < level:
+    angle = math.atan(_expanded(z_quantile(level), df) / math.sqrt(df))
+    for _ in range(_MOST_GUESSES):
+        missing = level - (_mass_between(angle, df) if whole is None else _central_mass(angle, whole))
+        if missing > 0:
             low = angle
         else:
             high = angle
+        before, angle = angle, angle + missing * total / (2 * math.cos(angle) ** (df - 1))
+        if not low <= angle <= high:  # far from the end, the slope may lead too far
+            angle = (low + high) / 2
+        if abs(angle - before) <= math.ulp(before):
+            break
     return math.sqrt(df) * math.tan(angle)
 
 
