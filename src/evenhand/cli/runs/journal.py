@@ -50,6 +50,8 @@ class Journal:
 
     def observe(self, planned: PlannedCase, judgment: Judgment) -> None:
         """Log an evaluation that was committed, and the attempts that failed before."""
+        if self._file is None and not self._verbose:  # for nearly every run: what nobody reads is not put together
+            return
         evaluation = judgment.evaluation
         about = {"case": planned.case.id, "evaluator": evaluation.evaluator, "sample": judgment.sample}
         for attempt in evaluation.attempts:

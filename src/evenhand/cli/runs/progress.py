@@ -12,7 +12,7 @@ from evenhand.engine.run import Progress
 from evenhand.reports.phrases import cost_text, counted, duration_text
 from evenhand.reports.safe_text import plain
 
-LIVE_SECONDS = 0.2
+LIVE_SECONDS = 0.25
 # Without a terminal: a line after so many seconds or another tenth of the work, at most once a second.
 PLAIN_SECONDS = 10.0
 PARTS = 10
