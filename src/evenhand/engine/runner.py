@@ -112,7 +112,8 @@ class Runner:
         self._overview = LiveOverview(self._run) if judged == 0 else None
         heart = asyncio.create_task(self._beat())
         # Without batches too, those of an earlier process are read: they are paid for.
-        if self._pace.batch or await self._with_store(self._store.provider_batches.items, self._run):
+        left = await self._with_store(self._store.provider_batches.items, self._run)
+        if self._pace.batch or left:
             self.gateway.ask_in_batches(
                 self._run,
                 busy=lambda: self._pace.concurrency - self._hand.free_places,
