@@ -51,6 +51,7 @@ OTHERS = {
     "suites/cascade_confidence.py": "hands a file to parse_strict",
     "registry.py": "loads entry points",
     "suites/drift.py": "hands the file of a judge card to orjson, once",
+    "suites/suite_edit.py": "reads a suite that was read before, when it was run",
     "server/api/case_import.py": "hands a table to read_cases",
     "server/api/openapi.py": "shows docstrings of the package",
     "server/form_data.py": "hands a form to the parsers of the framework",

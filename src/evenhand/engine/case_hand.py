@@ -78,7 +78,7 @@ class CaseHand:
             if made is None:
                 return
             if made.error is not None:
-                await self._without_answer(planned, todo, made.error)
+                await self.fail(planned, todo, Failure("no_answer", f"the target failed: {made.error}"))
                 return
             case = made.put_into(case)
         if len(todo) == 1:
@@ -142,14 +142,10 @@ class CaseHand:
             return MadeAnswer(text=None, error=_crash(error))
         return made
 
-    async def _without_answer(self, planned: PlannedCase, todo: list[Todo], error: str) -> None:
-        """Record that a case could not be judged since there was no answer to judge."""
+    async def fail(self, planned: PlannedCase, todo: Sequence[Todo], error: Failure) -> None:
+        """Record that a case could not be judged, for a reason that is none of its evaluators'."""
         for task in todo:
-            failed = Evaluation.with_error(
-                evaluator=task.evaluator.name,
-                type=task.evaluator.type,
-                error=Failure("no_answer", f"the target failed: {error}"),
-            )
+            failed = Evaluation.with_error(evaluator=task.evaluator.name, type=task.evaluator.type, error=error)
             await self._keep(planned, task, failed, cost=0.0, seconds=0.0, replies=[])
 
     async def _evaluation(self, planned: PlannedCase, todo: Todo, case: Case) -> None:

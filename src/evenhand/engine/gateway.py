@@ -128,11 +128,14 @@ class Gateway:
             return None
         return self._rates.setdefault((account, client.name), RateLimit(rpm=rpm, tpm=tpm))
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait for so long, or until the run ends."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._ended.wait()
+    async def pass_rate(self, rate: RateLimit, tokens: float) -> None:
+        """Wait until the limits per minute allow a request; raises ``LimitClosed`` when the run ends meanwhile."""
+        while (seconds := rate.take(tokens)) > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._ended.wait()
+            if self.ending is not None:
+                raise LimitClosed(self.ending)
 
     @property
     def paused(self) -> str | None:

@@ -95,7 +95,7 @@ class Runner:
         progress.calls, progress.faults, progress.cached = budget.calls, budget.faults, self.gateway.cached
         progress.cost = budget.cost if budget.cost_is_known else None
         progress.forecast = self._costs.forecast(progress.total - progress.done, spent=budget.cost)
-        progress.paused = self.gateway.paused
+        progress.paused = self._paused
         progress.batches = self.gateway.pending_batches
         return progress
 
@@ -111,16 +111,8 @@ class Runner:
         self._progress = Progress(total=total, done=judged)
         self._overview = LiveOverview(self._run) if judged == 0 else None
         heart = asyncio.create_task(self._beat())
-        # Without batches too, those of an earlier process are read: they are paid for.
-        left = await self._with_store(self._store.provider_batches.items, self._run)
-        if self._pace.batch or left:
-            self.gateway.ask_in_batches(
-                self._run,
-                busy=lambda: self._pace.concurrency - self._hand.free_places,
-                tell=self._on_batch,
-                submits=self._pace.batch,
-            )
         try:
+            await self._begin_batches()
             self._early = await asyncio.to_thread(  # it reads the whole run
                 early_stop_of, self._store, self._run, self._job, self.gateway, retry_errors=self._pace.retry_errors
             )
@@ -138,6 +130,18 @@ class Runner:
             await self.gateway.close()
         return await self._with_store(self._mark_end)
 
+    async def _begin_batches(self) -> None:
+        """Ask in batches if that is wanted; if not, those of an earlier process are read: they are paid for."""
+        submits = self._pace.batch
+        asked = {} if submits else await self._with_store(self._store.provider_batches.items, self._run)
+        if submits or asked:
+            self.gateway.ask_in_batches(
+                self._run,
+                busy=lambda: self._pace.concurrency - self._hand.free_places,
+                tell=self._on_batch,
+                submits=submits,
+            )
+
     async def _with_store(self, act: Callable[..., Result], *args: Any) -> Result:
         """Use the store: on the loop if that is quick, else in a thread, since a connection may have to be replaced."""
         return act(*args) if self._store.commits_quickly else await asyncio.to_thread(act, *args)
@@ -146,17 +150,10 @@ class Runner:
         """Judge the cases that are planned, then those that follow from what was found, until none do."""
         first = 0
         while True:
-            how = {"resuming": resuming, "retry_errors": self._pace.retry_errors}
-            if self._early is None:
-                work = remaining_work(self._store, self._run, self._job, first=first, **how)
-            else:
-                work = drawn_work(self._store, self._run, self._job, self._early.order, **how)
-            count = min(self._pace.concurrency, max((self._run.cases - first) * self._run.repeat, 1))
-            self._hand.free_places = self._pace.concurrency - count
-            self._workers = [asyncio.create_task(self._worker(work)) for _ in range(count)]
+            self._workers = self._begin(first, resuming=resuming)
             await self._end_of_workers()
             await self.gateway.settle_refusals()
-            if self._whole or self.is_stopping or self.gateway.refused is not None:
+            if self._whole or self.is_stopping or self._refused is not None:
                 return
             first, resuming = self._run.cases, False
             # In a thread: what follows may take long to work out, and others are on this loop.
@@ -165,6 +162,17 @@ class Runner:
                 self._whole = True
                 return
             self._run = extended
+
+    def _begin(self, first: int, *, resuming: bool) -> list[asyncio.Task[None]]:
+        """Begin to work on the cases from the ``first`` on, and return those who do it."""
+        how = {"resuming": resuming, "retry_errors": self._pace.retry_errors}
+        if self._early is None:
+            work = remaining_work(self._store, self._run, self._job, first=first, **how)
+        else:
+            work = drawn_work(self._store, self._run, self._job, self._early.order, **how)
+        count = min(self._pace.concurrency, max((self._run.cases - first) * self._run.repeat, 1))
+        self._hand.free_places = self._pace.concurrency - count
+        return [asyncio.create_task(self._worker(work)) for _ in range(count)]
 
     def interrupt(self) -> None:
         """Take no more work. What is under way may end; soon it is given up."""
@@ -189,6 +197,14 @@ class Runner:
         return self._interrupted or self.gateway.stopped is not None
 
     @property
+    def _refused(self) -> str | None:
+        return self.gateway.refused
+
+    @property
+    def _paused(self) -> str | None:
+        return self.gateway.paused
+
+    @property
     def _is_decided(self) -> bool:
         return self._early is not None and self._early.is_over
 
@@ -203,7 +219,7 @@ class Runner:
         expected, judged = self._store.extent(self._run)
         if (early := self._early) is not None and early.is_over and judged < expected:
             return self._store.atomically(lambda: self._mark(RunStatus.STOPPED, early.keep(self._store)))
-        if (refused := self.gateway.refused) is not None:
+        if (refused := self._refused) is not None:
             self.gateway.stop(refused)
         # Of errors to be done again, a stop may have left some.
         elif self._whole and judged >= expected and not (self.is_stopping and self._pace.retry_errors):
@@ -267,12 +283,16 @@ class Runner:
         """Commit an evaluation, and tell everybody who watches the run."""
         asked = () if (batches := self.gateway.batches) is None else batches.asked_for(evaluation_place(*row[1:5]))
         await self._committer.commit(evaluations=(row,), replies=replies, asked=asked)
+        if self._overview is not None:
+            self._overview.add_evaluation(planned, todo.place, judgment, row[-1])
+        await self._note(planned, judgment)
+
+    async def _note(self, planned: PlannedCase, judgment: Judgment) -> None:
+        """Take note of an evaluation that was committed."""
         self._progress.add(judgment)
         self._costs.add(planned, judgment)
         if self._early is not None and self._early.is_whole_after_one_more(planned.position):
             self._early.add(await self._with_store(case_at, self._store, self._run, planned.position))
-        if self._overview is not None:
-            self._overview.add_evaluation(planned, todo.place, judgment, row[-1])
         for observer in self._observers:
             observer(planned, judgment)
         evaluation = judgment.evaluation

@@ -14,7 +14,7 @@ from evenhand.domain.run import CaseResult, MadeAnswer, PlannedCase, RunRecord, 
 from evenhand.store import checksum, migrations
 from evenhand.store.batches import Batches
 from evenhand.store.case_digests import CaseDigests
-from evenhand.store.database import Database, atomic
+from evenhand.store.database import Database, Space, atomic
 from evenhand.store.idempotency import IdempotencyKeys
 from evenhand.store.judge_cards import JudgeCards
 from evenhand.store.labels import Labels
@@ -126,6 +126,14 @@ class Store:
                 return act()
 
         return self.repeated(once)
+
+    def space(self) -> Space:
+        """Return how much space the runs and everything else here take."""
+        return self.database.space()
+
+    def vacuum(self) -> None:
+        """Return the space of what was deleted to the disk, while nobody else can use the store."""
+        self.database.vacuum()
 
     def require_ready(self) -> None:
         """Raise ``StoreError`` if the database cannot be reached, or has not the tables of this version."""
