@@ -13,6 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from evenhand.cli.main import app
+from evenhand.cli.options import RunOptions
+from evenhand.cli.runs.start import require_one_process
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Usage
 from evenhand.models.batches.openai import OpenAIBatches
 from evenhand.models.batches.server import BatchLimits
@@ -225,3 +228,8 @@ def test_what_cannot_be_batched_is_refused_by_name(
     assert done.exit_code == 2
     assert told in done.stderr
     assert provider.requests == []
+
+
+def test_a_run_on_ray_is_not_asked_in_batches() -> None:
+    with pytest.raises(ConfigError, match="leave out --on ray"):
+        require_one_process(RunOptions(on="ray"))

@@ -220,6 +220,9 @@ def delete_runs(
         store.require_writable()
         if not yes:
             listed = ", ".join(f"{run.id} ({run.name}, {counted(run.cases, 'case')})" for run in records.values())
+            for run in records.values():
+                for batch in store.provider_batches.of(run, pending=True):
+                    console.note(f"note: {batch.words}, and will be paid for unless it is cancelled before")
             confirm(console, f"Delete {listed}?")
         for run in records.values():
             store.runs.delete(run)

@@ -15,7 +15,7 @@ from evenhand.cli.console import Console
 from evenhand.cli.options import RunOptions
 from evenhand.cli.runs.overrides import CommandScope, Overrides
 from evenhand.cli.runs.session import Session, pace_of
-from evenhand.cli.runs.start import require_prices
+from evenhand.cli.runs.start import require_one_process, require_prices
 from evenhand.domain.early_decision import UntilDecided
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
@@ -135,6 +135,9 @@ def resume_run(
             f"run {run.id} waits for batches: {words}. Resume it as it is, or cancel them first with: "
             f"evenhand runs cancel-batches {run.id}"
         )
+    batch = not one_by_one and run.options.get(BATCH) is True
+    if batch or store.provider_batches.of(run, pending=True):
+        require_one_process(options)
     overrides = typed.over(Overrides.of(run))
     options = replace(options, no_cache=options.no_cache or run.options.get("no_cache") is True)
     job = _job_of(store, run, overrides, session.console)
@@ -145,7 +148,6 @@ def resume_run(
     else:
         _require_same(store, run, job)
         run = _claim(store, run, job, session)
-    batch = not one_by_one and run.options.get(BATCH) is True
     return session.work_on(store, run, job, pace_of(options, Definition(job.definition).concurrency, batch=batch))
 
 

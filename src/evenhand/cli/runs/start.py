@@ -50,6 +50,7 @@ def start_run(
     job = replace(new.job, timeout=options.timeout or new.job.timeout)
     lines: list[str] = []
     if new.scope.batch:
+        require_one_process(options)
         with open_or_empty(options.db if store is None else store) as opened:
             scope = _with_whole_id(opened, new.scope)
             require_batchable(job, scope, (written.given for written in planned_cases(opened, job, scope)))
@@ -72,6 +73,12 @@ def start_run(
             session.console.note(line)
         pace = pace_of(options, new.concurrency, batch=new.scope.batch)
         return session.work_on(opened, run, job, pace, when_done=new.when_done)
+
+
+def require_one_process(options: PaceOptions) -> None:
+    """Refuse to judge on Ray where questions go into batches, which one process gathers."""
+    if options.on is not None:
+        raise ConfigError(f"batch: one process gathers the questions of a batch; leave out --on {options.on}, or batch")
 
 
 def require_prices(store: Store, job: Job, scope: Scope, options: PaceOptions) -> None:
