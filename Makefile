@@ -2,7 +2,7 @@
 
 # The first of these that is 3.11 or newer makes the environment; `make env PYTHON=python3.12` asks for a certain one.
 PYTHON ?= python3 python3.13 python3.12 python3.11
-EXTRAS := embedded,langchain,mlflow,openai,otel,pandas,postgres,pydantic-ai,tables,text,wandb,web
+EXTRAS := embedded,langchain,mlflow,openai,otel,pandas,postgres,pydantic-ai,ray,tables,text,wandb,web
 
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := .venv/ready
@@ -22,7 +22,7 @@ FIND_PYTHON := for python in $(PYTHON); do \
 	done; \
 	[ -n "$$python" ] || { echo 'Evenhand needs Python 3.11 or newer; of "$(PYTHON)" none is. Name one: make env PYTHON=...' >&2; exit 1; }
 
-.PHONY: help demo env test test-fast test-long test-sweep check format docs screenshots bench build constraints
+.PHONY: help demo env test test-fast test-long test-sweep check format docs screenshots bench bench-peers build constraints
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
@@ -84,6 +84,9 @@ screenshots: env  ## Take the pictures of the web pages for the documentation
 
 bench: env  ## Measure what a judgment costs
 	$(BIN)/python -m bench.run
+
+bench-peers: env  ## Measure Evenhand beside its peers, whose runners are in PEERS
+	$(BIN)/python -m bench.peers "$(PEERS)"
 
 build: env  ## Build the wheel and the sdist into dist/
 	$(BIN)/python -m build

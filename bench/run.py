@@ -6,6 +6,7 @@ from bench import (
     finishing,
     importing,
     judging,
+    on_ray,
     pages,
     prefix,
     ranking,
@@ -14,6 +15,7 @@ from bench import (
     running,
     tables,
     watching,
+    whole_command,
 )
 
 ROW = "{:<68} {:>10}  {}"
@@ -33,6 +35,8 @@ def main() -> None:
         pages,
         reading_runs,
         watching,
+        on_ray,
+        whole_command,
     ):
         print()
         for what, measured, goal in part.rows():

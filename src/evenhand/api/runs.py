@@ -26,12 +26,26 @@ if TYPE_CHECKING:
     from evenhand.suites.python_evaluators import EvaluatorLike
 
 
-def execution_of(job: Job, scope: Scope, pace: Pace, *, store: PlaceLike, progress: bool | Watcher) -> Execution:
-    """Return a planned run, stored in ``store``."""
+def execution_of(
+    job: Job,
+    scope: Scope,
+    pace: Pace,
+    *,
+    store: PlaceLike,
+    progress: bool | Watcher,
+    on: str | None = None,
+    workers: int | None = None,
+) -> Execution:
+    """Return a planned run, stored in ``store``; ``on`` is where it is judged."""
     from evenhand.engine.execution import Execution  # noqa: PLC0415
     from evenhand.engine.store_location import StoreLocation  # noqa: PLC0415
 
-    return Execution(job, scope=scope, pace=pace, place=StoreLocation.of(store), progress=progress)
+    where = None
+    if on is not None:
+        from evenhand.cluster.ray_cluster import runner_on  # noqa: PLC0415 - few runs need it
+
+        where = runner_on(on, job, workers=workers)
+    return Execution(job, scope=scope, pace=pace, place=StoreLocation.of(store), progress=progress, on=where)
 
 
 _log = logging.getLogger(__name__)
@@ -49,6 +63,8 @@ def planned_evaluation(
     name: str | None = None,
     store: PlaceLike = "default",
     concurrency: int | None = None,
+    on: str | None = None,
+    workers: int | None = None,
     repeat: int | None = None,
     cache: bool = True,
     max_calls: int | None = None,
@@ -110,7 +126,7 @@ def planned_evaluation(
         tags=tags_of(tags),
         until_decided=until_decided_of(until_decided, alpha),
     )
-    execution = execution_of(job, scope, pace, store=store, progress=progress)
+    execution = execution_of(job, scope, pace, store=store, progress=progress, on=on, workers=workers)
     # A suite's notes may be about what does not count, if something else was given.
     notes = suite.notes if suite is not None and evaluators is None and judge is None else []
     for note in (*notes, *kinship_notes(job.definition)):

@@ -31,6 +31,7 @@ RUNS: Final = Group(
             examples=("evenhand runs tag last release", "evenhand runs tag last --remove draft"),
         ),
         "verify": Command(function="runs:verify_runs", examples=("evenhand runs verify", "evenhand runs verify last")),
+        "cancel-batches": Command(function="batches:cancel_batches", examples=("evenhand runs cancel-batches last",)),
         "delete": Command(function="runs:delete_runs", examples=("evenhand runs delete 20261115-093000-k7mq",)),
         "prune": Command(
             function="runs_space:prune_runs",

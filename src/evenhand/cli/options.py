@@ -127,6 +127,13 @@ Target = Annotated[
 Concurrency = Annotated[
     int | None, option("--concurrency", "-j", metavar="N", min=1, help="Maximum number of evaluations at once.")
 ]
+On = Annotated[
+    str | None,
+    option("--on", metavar="PLACE", help="Judge on Ray: ray, on this machine or at RAY_ADDRESS, or ray://host:port."),
+]
+Workers = Annotated[
+    int | None, option("--workers", metavar="N", min=1, help="With --on: how many processes judge; one per processor.")
+]
 OUTPUT_HELP: Final = "Write a report: .jsonl, .json, .csv, .md, .xml (JUnit) or .html. Can be repeated."
 Output = Annotated[list[str] | None, option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
 LogFile = Annotated[
@@ -203,6 +210,10 @@ Alpha = Annotated[
         help="With --until-decided: the highest probability of a wrong decision; 0.05 by default.",
     ),
 ]
+Batch = Annotated[
+    bool,
+    typer.Option("--batch", help="Ask in batches, at half price: OpenAI, Anthropic and Gemini answer within a day."),
+]
 Estimate = Annotated[bool, option("--estimate", help="Show the expected calls and cost, and ask no model.")]
 Fork = Annotated[
     bool, option("--fork", help="If the suite has changed, continue in a new run that keeps what is still valid.")
@@ -254,6 +265,7 @@ DB: Final = ".evenhand/evenhand.db"
 # Everything that can be set in a file or in the environment, by its name in Python.
 SETTINGS: Final[Mapping[str, Any]] = {
     "db": Db, "judge": Judge, "target": Target, "concurrency": Concurrency, "output": Output, "limit": Limit,
+    "on": On, "workers": Workers,
     "repeat": Repeat, "only": Only, "answers_from": AnswersFrom, "timeout": Timeout, "outage_timeout": OutageTimeout,
     "max_consecutive_errors": MaxConsecutiveErrors, "max_cost": MaxCost, "max_calls": MaxCalls, "no_cache": NoCache,
     "retry_errors": RetryErrors,
@@ -329,6 +341,8 @@ class PaceOptions:
     """
 
     concurrency: Concurrency = None
+    on: On = None
+    workers: Workers = None
     timeout: Timeout = None
     outage_timeout: OutageTimeout = None
     max_consecutive_errors: MaxConsecutiveErrors = None

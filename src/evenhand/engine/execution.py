@@ -44,19 +44,32 @@ def runner_for(
     on_outage: OutageObserver,
     observers: Sequence[Observer] = (),
     confirm: Confirm | None = None,
+    on_batch: Callable[[str], None] | None = None,
 ) -> Runner:
     """Return the runner of a run: one that emits spans and events where the program has OpenTelemetry set up."""
     found = telemetry.current()
     make = Runner if found is None else functools.partial(TracedRunner, telemetry=found)
-    return make(store, run, job, pace, observers=observers, tell=on_outage, confirm=confirm)
+    return make(store, run, job, pace, observers=observers, tell=on_outage, confirm=confirm, on_batch=on_batch)
+
+
+# Makes the runner of a run, as ``runner_for`` does; what it needs for that lasts as long as the run.
+Place: TypeAlias = Callable[[], contextlib.AbstractContextManager[Callable[..., Runner]]]
 
 
 class Execution:
     """A run that is planned but not started. Planning reads the cases, in the thread of the caller."""
 
     def __init__(
-        self, job: Job, *, scope: Scope, pace: Pace, place: StoreLocation, progress: bool | Watcher | None = None
+        self,
+        job: Job,
+        *,
+        scope: Scope,
+        pace: Pace,
+        place: StoreLocation,
+        progress: bool | Watcher | None = None,
+        on: Place | None = None,
     ) -> None:
+        self._on = on or (lambda: contextlib.nullcontext(runner_for))
         self._job = job
         self._pace = pace
         self._place = place
@@ -68,8 +81,11 @@ class Execution:
 
     async def run(self) -> Run:
         """Run to the end; when cancelled, let pending requests finish and leave a run that can be resumed."""
-        with self._closing:
-            runner = runner_for(
+        with self._closing, contextlib.ExitStack() as lasting:
+            on = self._on()
+            make = await asyncio.to_thread(on.__enter__)  # it may start processes, and others are on this loop
+            lasting.push(on.__exit__)
+            runner = make(
                 self._store, self._run, self._job, self._pace, on_outage=lambda outage: _log.warning("%s", outage)
             )
             with LoopWatch(lambda block: _log.warning("%s; stack: %s", block, ", ".join(block.stack))):

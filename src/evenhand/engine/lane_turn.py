@@ -16,13 +16,8 @@ from evenhand.models.rate_limit import RateLimit, estimated_tokens
 class Ending(Protocol):
     """A run that may end while somebody waits."""
 
-    @property
-    def ending(self) -> str | None:
-        """Why no other evaluation is begun, if so."""
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait for so long, or until the run ends."""
+    async def pass_rate(self, rate: RateLimit, tokens: float) -> None:
+        """Wait until the limits per minute allow a request; raises ``LimitClosed`` when the run ends meanwhile."""
         ...
 
 
@@ -54,10 +49,8 @@ class LaneTurn:
         began = time.monotonic()
         try:
             # By the rate first: who waits for that must not keep others from their turn.
-            while self._rate is not None and (seconds := self._rate.take(self._tokens)) > 0:
-                await self._run.sleep(seconds)
-                if self._run.ending is not None:
-                    raise LimitClosed(self._run.ending)
+            if self._rate is not None:
+                await self._run.pass_rate(self._rate, self._tokens)
             await self._lane.enter()
         finally:
             self._deadline.put_off(time.monotonic() - began)

@@ -13,7 +13,7 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.engine.breaker import PROBE_INTERVALS, OutageObserver, Patience
 from evenhand.engine.budget import Budget
-from evenhand.engine.case_hand import CaseHand
+from evenhand.engine.case_processor import CaseProcessor
 from evenhand.engine.committer import Committer
 from evenhand.engine.cost_forecast import CaseCosts
 from evenhand.engine.early_stop import EarlyStop, early_stop_of
@@ -23,7 +23,7 @@ from evenhand.engine.never_scored import Confirm, NeverScoredWatch
 from evenhand.engine.overview import LiveOverview
 from evenhand.engine.plan import extend
 from evenhand.engine.run import Progress, stop_reason
-from evenhand.engine.work import Todo, Work, drawn_work, remaining_work
+from evenhand.engine.work import Todo, Work, answer_place, drawn_work, evaluation_place, remaining_work
 from evenhand.models.retry import RetryPolicy
 from evenhand.store.results import case_at
 from evenhand.store.run_owner import HEARTBEAT_SECONDS
@@ -47,6 +47,7 @@ class Runner:
         observers: Sequence[Observer] = (),
         tell: OutageObserver | None = None,
         confirm: Confirm | None = None,
+        on_batch: Callable[[str], None] | None = None,
         probe_intervals: RetryPolicy = PROBE_INTERVALS,
     ) -> None:
         self._store = store
@@ -54,6 +55,7 @@ class Runner:
         self._job = job
         self._pace = pace
         self._observers = observers
+        self._on_batch = on_batch
         self.budget = Budget(pace.limits)
         self.gateway = Gateway(
             store,
@@ -74,7 +76,7 @@ class Runner:
         self._never_scored = NeverScoredWatch(pace.max_consecutive_errors, stop=self.gateway.stop, confirm=confirm)
         # A worker holds its place until what it does is committed, so that no more than these are lost with the
         # process. Places that no worker needs are lent to cases with several things to do.
-        self._hand = self._hand_of(run)
+        self._processor = self._processor_of(run)
         self._workers: list[asyncio.Task[None]] = []
         self._reading = asyncio.Lock()
         self._interrupted = False
@@ -83,8 +85,8 @@ class Runner:
         # Whether all is planned that there will be.
         self._whole = job.following is None
 
-    def _hand_of(self, run: RunRecord) -> CaseHand:
-        return CaseHand(self._job, self.gateway, run.number, self)
+    def _processor_of(self, run: RunRecord) -> CaseProcessor:
+        return CaseProcessor(self._job, self.gateway, run.number, self)
 
     @property
     def progress(self) -> Progress:
@@ -93,7 +95,8 @@ class Runner:
         progress.calls, progress.faults, progress.cached = budget.calls, budget.faults, self.gateway.cached
         progress.cost = budget.cost if budget.cost_is_known else None
         progress.forecast = self._costs.forecast(progress.total - progress.done, spent=budget.cost)
-        progress.paused = self.gateway.paused
+        progress.paused = self._paused
+        progress.batches = self.gateway.pending_batches
         return progress
 
     async def run(self) -> RunRecord:
@@ -109,6 +112,7 @@ class Runner:
         self._overview = LiveOverview(self._run) if judged == 0 else None
         heart = asyncio.create_task(self._beat())
         try:
+            await self._begin_batches()
             self._early = await asyncio.to_thread(  # it reads the whole run
                 early_stop_of, self._store, self._run, self._job, self.gateway, retry_errors=self._pace.retry_errors
             )
@@ -126,6 +130,18 @@ class Runner:
             await self.gateway.close()
         return await self._with_store(self._mark_end)
 
+    async def _begin_batches(self) -> None:
+        """Ask in batches if that is wanted; if not, those of an earlier process are read: they are paid for."""
+        submits = self._pace.batch
+        asked = {} if submits else await self._with_store(self._store.provider_batches.items, self._run)
+        if submits or asked:
+            self.gateway.ask_in_batches(
+                self._run,
+                busy=lambda: self._pace.concurrency - self._processor.free_places,
+                tell=self._on_batch,
+                submits=submits,
+            )
+
     async def _with_store(self, act: Callable[..., Result], *args: Any) -> Result:
         """Use the store: on the loop if that is quick, else in a thread, since a connection may have to be replaced."""
         return act(*args) if self._store.commits_quickly else await asyncio.to_thread(act, *args)
@@ -134,17 +150,10 @@ class Runner:
         """Judge the cases that are planned, then those that follow from what was found, until none do."""
         first = 0
         while True:
-            how = {"resuming": resuming, "retry_errors": self._pace.retry_errors}
-            if self._early is None:
-                work = remaining_work(self._store, self._run, self._job, first=first, **how)
-            else:
-                work = drawn_work(self._store, self._run, self._job, self._early.order, **how)
-            count = min(self._pace.concurrency, max((self._run.cases - first) * self._run.repeat, 1))
-            self._hand.free_places = self._pace.concurrency - count
-            self._workers = [asyncio.create_task(self._worker(work)) for _ in range(count)]
+            self._workers = self._begin(first, resuming=resuming)
             await self._end_of_workers()
             await self.gateway.settle_refusals()
-            if self._whole or self.is_stopping or self.gateway.refused is not None:
+            if self._whole or self.is_stopping or self._refused is not None:
                 return
             first, resuming = self._run.cases, False
             # In a thread: what follows may take long to work out, and others are on this loop.
@@ -153,6 +162,17 @@ class Runner:
                 self._whole = True
                 return
             self._run = extended
+
+    def _begin(self, first: int, *, resuming: bool) -> list[asyncio.Task[None]]:
+        """Begin to work on the cases from the ``first`` on, and return those who do it."""
+        how = {"resuming": resuming, "retry_errors": self._pace.retry_errors}
+        if self._early is None:
+            work = remaining_work(self._store, self._run, self._job, first=first, **how)
+        else:
+            work = drawn_work(self._store, self._run, self._job, self._early.order, **how)
+        count = min(self._pace.concurrency, max((self._run.cases - first) * self._run.repeat, 1))
+        self._processor.free_places = self._pace.concurrency - count
+        return [asyncio.create_task(self._worker(work)) for _ in range(count)]
 
     def interrupt(self) -> None:
         """Take no more work. What is under way may end; soon it is given up."""
@@ -177,6 +197,14 @@ class Runner:
         return self._interrupted or self.gateway.stopped is not None
 
     @property
+    def _refused(self) -> str | None:
+        return self.gateway.refused
+
+    @property
+    def _paused(self) -> str | None:
+        return self.gateway.paused
+
+    @property
     def _is_decided(self) -> bool:
         return self._early is not None and self._early.is_over
 
@@ -191,14 +219,14 @@ class Runner:
         expected, judged = self._store.extent(self._run)
         if (early := self._early) is not None and early.is_over and judged < expected:
             return self._store.atomically(lambda: self._mark(RunStatus.STOPPED, early.keep(self._store)))
-        if (refused := self.gateway.refused) is not None:
+        if (refused := self._refused) is not None:
             self.gateway.stop(refused)
         # Of errors to be done again, a stop may have left some.
         elif self._whole and judged >= expected and not (self.is_stopping and self._pace.retry_errors):
             return self._mark(RunStatus.FINISHED)
         if self.gateway.stopped is not None:
             return self._mark(RunStatus.STOPPED, stop_reason(self.gateway.stopped, self.progress))
-        return self._mark(RunStatus.INTERRUPTED, "it was interrupted")
+        return self._mark(RunStatus.INTERRUPTED, "; ".join(["it was interrupted", *self.gateway.pending_batches]))
 
     def _mark(self, status: RunStatus, reason: str = "") -> RunRecord:
         """Say how the run ended, and what it took that is in no evaluation."""
@@ -228,9 +256,9 @@ class Runner:
                     await asyncio.wait([self.undecided])
                 if self.is_stopping or self._is_decided:
                     return
-                await self._hand.sample(item)
+                await self._processor.sample(item)
         finally:
-            self._hand.free_places += 1
+            self._processor.free_places += 1
 
     async def _next(self, work: Iterator[Work]) -> Work | None:
         """Return what is to be done next; it may have to be read from the store, by one worker at a time."""
@@ -243,7 +271,8 @@ class Runner:
         self, planned: PlannedCase, made: MadeAnswer, row: tuple[Any, ...], replies: list[Any]
     ) -> None:
         """Commit an answer of the target."""
-        await self._committer.commit(answers=(row,), replies=replies)
+        asked = () if (batches := self.gateway.batches) is None else batches.asked_for(answer_place(*row[1:4]))
+        await self._committer.commit(answers=(row,), replies=replies, asked=asked)
         self._costs.add_answer(planned, made.cost)
         if self._overview is not None:
             self._overview.add_answer(planned, made, row[-1])
@@ -252,13 +281,18 @@ class Runner:
         self, planned: PlannedCase, todo: Todo, judgment: Judgment, row: tuple[Any, ...], replies: list[Any]
     ) -> None:
         """Commit an evaluation, and tell everybody who watches the run."""
-        await self._committer.commit(evaluations=(row,), replies=replies)
+        asked = () if (batches := self.gateway.batches) is None else batches.asked_for(evaluation_place(*row[1:5]))
+        await self._committer.commit(evaluations=(row,), replies=replies, asked=asked)
+        if self._overview is not None:
+            self._overview.add_evaluation(planned, todo.place, judgment, row[-1])
+        await self._note(planned, judgment)
+
+    async def _note(self, planned: PlannedCase, judgment: Judgment) -> None:
+        """Take note of an evaluation that was committed."""
         self._progress.add(judgment)
         self._costs.add(planned, judgment)
         if self._early is not None and self._early.is_whole_after_one_more(planned.position):
             self._early.add(await self._with_store(case_at, self._store, self._run, planned.position))
-        if self._overview is not None:
-            self._overview.add_evaluation(planned, todo.place, judgment, row[-1])
         for observer in self._observers:
             observer(planned, judgment)
         evaluation = judgment.evaluation

@@ -15,7 +15,7 @@ from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.drive.driver import Deadline
 from evenhand.drive.telemetry import OpenSpan, Telemetry, evaluation_attributes
-from evenhand.engine.case_hand import CaseHand, Keeper
+from evenhand.engine.case_processor import CaseProcessor, Keeper
 from evenhand.engine.gateway import Gateway
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.runner import Observer, Runner
@@ -35,7 +35,7 @@ class _Place(NamedTuple):
 _place: ContextVar[_Place] = ContextVar("_place")
 
 
-class TracedHand(CaseHand):
+class TracedProcessor(CaseProcessor):
     """Works on cases within spans: one for each, and for each target that is no model."""
 
     def __init__(self, telemetry: Telemetry, job: Job, gateway: Gateway, run: int, keeper: Keeper) -> None:
@@ -110,8 +110,8 @@ class TracedRunner(Runner):
                 span.fail(ended.status.value)
         return ended
 
-    def _hand_of(self, run: RunRecord) -> CaseHand:
-        return TracedHand(self._telemetry, self._job, self.gateway, run.number, self)
+    def _processor_of(self, run: RunRecord) -> CaseProcessor:
+        return TracedProcessor(self._telemetry, self._job, self.gateway, run.number, self)
 
     async def _put(self, ask: Ask, deadline: Deadline, turn: Turn | None = None) -> Reply | Unanswered:
         span, attributes = _place.get()

@@ -24,6 +24,8 @@ from starlette.staticfiles import StaticFiles
 
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.drive.loop_watch import Block, LoopWatch
+from evenhand.engine.execution import runner_for
+from evenhand.engine.runner import Runner
 from evenhand.engine.store_location import StoreLocation
 from evenhand.server import api, pages
 from evenhand.server.import_jobs import ImportJobs
@@ -55,6 +57,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
         with (
             opened() as store,
             opened() as reading,
+            _runners(settings) as runner_for,
             contextlib.closing(Results(store, reading)) as results,
             contextlib.closing(ImportJobs()) as import_jobs,
             LoopWatch(_note_block),
@@ -65,7 +68,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
             app.state.readiness = Readiness(reading)
             app.state.summary_cache = SummaryCache()
             app.state.profile_numbers = ProfileNumbers()
-            app.state.run_manager = RunManager(store, settings, app.state.summary_cache)
+            app.state.run_manager = RunManager(store, settings, app.state.summary_cache, runner_for)
             app.state.live_runs = LiveRuns(store, app.state.run_manager)
             app.state.results = results
             try:
@@ -89,6 +92,19 @@ def make_app(settings: ServerSettings) -> FastAPI:
     app.router.routes.extend((*api.ROUTES, *pages.ROUTES))
     _handle_problems(app)
     return app
+
+
+@contextlib.contextmanager
+def _runners(settings: ServerSettings) -> Iterator[Callable[..., Runner]]:
+    """Give what makes the runners of runs: in this process, or on the cluster of the settings, which ends with it."""
+    if settings.on is None:
+        yield runner_for
+        return
+    from evenhand.cluster.ray_cluster import ray_cluster  # noqa: PLC0415 - few servers need it
+    from evenhand.cluster.runner import ClusterRunner  # noqa: PLC0415
+
+    with ray_cluster(settings.on, workers=settings.workers) as cluster:
+        yield functools.partial(ClusterRunner.on, cluster)
 
 
 def settle_memory() -> None:

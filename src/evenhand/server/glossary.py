@@ -194,6 +194,14 @@ WORDS: Final = (
         link="/help/costs",
     ),
     Word(
+        label="cached by the provider",
+        sentence=(
+            "The provider had kept the beginning of these prompts, which costs less than to read it again; this is not "
+            "Evenhand's own cache."
+        ),
+        link="/help/costs#prompt-caches-of-providers",
+    ),
+    Word(
         label="retries",
         others=("retry", "retried"),
         sentence="How often a model was asked again, because its reply could not be used or the request failed.",

@@ -23,6 +23,7 @@ class ServerSettings:
     """Settings of a server. Changes need ``token``; requests from other machines always do.
 
     ``names`` are further names under which others reach the server.
+    ``on`` is the place where runs are judged by ``workers``, such as ``ray``; None for this process.
     ``judge`` and ``models`` are what the server offers; only here may a model be a file. ``changes_a_minute`` is how
     often one client may change something. ``page_wait_seconds`` is how long a page waits for the numbers of a large
     run before it is shown without them; ``result_wait_seconds`` is how long the API waits where there is nothing else
@@ -36,6 +37,8 @@ class ServerSettings:
     names: tuple[str, ...] = ()
     judge: str | None = None
     models: tuple[str, ...] = field(default=())
+    on: str | None = None
+    workers: int | None = None
     changes_a_minute: int = 600
     page_wait_seconds: float = 2.0
     result_wait_seconds: float = 20.0

@@ -35,6 +35,11 @@ class Journal:
         self._verbose = verbose
         self._limits: dict[str, int] = {}
 
+    @property
+    def is_read(self) -> bool:
+        """Whether events go anywhere."""
+        return self._file is not None or self._verbose
+
     def began(self, run: RunRecord, *, evaluations: int, done: int, concurrency: int) -> None:
         """Log that work on a run begins."""
         self._log(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import typer
 
@@ -22,7 +24,7 @@ from evenhand.cli.runs.finish import finish, report_of
 from evenhand.cli.runs.journal import Journal, open_journal
 from evenhand.cli.runs.labels import add_given_labels
 from evenhand.cli.telemetry import sent_telemetry
-from evenhand.domain.errors import RunBusyError
+from evenhand.domain.errors import ConfigError, RunBusyError
 from evenhand.domain.exit_code import ExitCode, worst
 from evenhand.domain.run import RunRecord
 from evenhand.drive.loop_watch import LoopWatch
@@ -35,6 +37,9 @@ from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, format_of
 from evenhand.store.location import without_password
 from evenhand.store.store import Store
+
+if TYPE_CHECKING:
+    from evenhand.cluster.ray_cluster import RayCluster
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 # Not on all systems. When a terminal is closed it comes twice: from the shell and from the system.
@@ -117,6 +122,8 @@ class Session:
     outputs: Sequence[str]
     json: bool
     db: str | None
+    on: str | None = None
+    workers: int | None = None
 
     def resume_command(self, run: RunRecord) -> str:
         """Return the command that resumes a run; ``db`` is part of it where it was typed."""
@@ -140,12 +147,27 @@ class Session:
         self.interrupts.farewell = f"stopped at once; resume with: {self.resume_command(run)}"
         self.journal.began(run, evaluations=expected, done=done, concurrency=pace.concurrency)
         try:
-            return asyncio.run(self._work(store, run, job, pace))
+            with self._cluster(job) as cluster:
+                return asyncio.run(self._work(store, run, job, pace, cluster))
         except RunBusyError:  # another process works on it
             raise
         except Exception:
             self.console.error(f"the run failed; fix the cause, then resume with: {self.resume_command(run)}")
             raise
+
+    @contextlib.contextmanager
+    def _cluster(self, job: Job) -> Iterator[RayCluster | None]:
+        """Connect to the cluster that judges, or start it; None where this process does."""
+        if self.on is None:
+            yield None
+            return
+        from evenhand.cluster.ray_cluster import ray_cluster  # noqa: PLC0415 - few runs need it
+
+        folder = None if job.source is None else Path(job.source).absolute().parent
+        with ray_cluster(self.on, workers=self.workers, folder=folder) as cluster:
+            workers = min(cluster.workers, self.workers or cluster.workers)
+            self.console.note(f"on Ray: {counted(workers, 'worker')} on {counted(cluster.nodes, 'node')}")
+            yield cluster
 
     def end(self, store: Store, run: RunRecord, *, when_done: WhenDone | None = None) -> ExitCode:
         """Report the result of a run, and return the exit code."""
@@ -166,16 +188,21 @@ class Session:
         self.console.note(never_scored.failure.message)
         return await self.console.ask("Continue anyway?")
 
-    async def _work(self, store: Store, run: RunRecord, job: Job, pace: Pace) -> RunRecord:
-        observers = [self.journal.observe]
-        runner = runner_for(
+    async def _work(self, store: Store, run: RunRecord, job: Job, pace: Pace, cluster: RayCluster | None) -> RunRecord:
+        make: Callable[..., Runner] = runner_for
+        if cluster is not None:
+            from evenhand.cluster.runner import ClusterRunner  # noqa: PLC0415 - few runs need it
+
+            make = functools.partial(ClusterRunner.on, cluster)
+        runner = make(
             store,
             run,
             job,
             pace,
-            observers=observers,
+            observers=[self.journal.observe] if self.journal.is_read else [],
             on_outage=self._report_outage,
             confirm=self._confirm if self.console.can_ask else None,
+            on_batch=self.console.note,
         )
 
         def stop() -> None:
@@ -208,10 +235,11 @@ async def _watch(runner: Runner, journal: Journal) -> None:
         await asyncio.sleep(WATCH_SECONDS)
 
 
-def pace_of(options: PaceOptions, suite_concurrency: int | None = None) -> Pace:
-    """Return the pace that the options ask for; ``suite_concurrency`` is what the suite has."""
+def pace_of(options: PaceOptions, suite_concurrency: int | None = None, *, batch: bool = False) -> Pace:
+    """Return the pace that the options ask for; ``suite_concurrency`` is what the suite has, for single requests."""
     return Pace.of(
-        concurrency=options.concurrency or suite_concurrency,
+        concurrency=options.concurrency or (None if batch else suite_concurrency),
+        batch=batch,
         max_calls=options.max_calls,
         max_cost=options.max_cost,
         use_cache=not options.no_cache,
@@ -226,6 +254,12 @@ def open_session(ctx: typer.Context, options: PaceOptions) -> Iterator[Session]:
     """Open a session; an unknown report format or a log file that cannot be opened is an error before any work."""
     for path in options.output or ():
         format_of(path)
+    if options.on is not None:
+        from evenhand.cluster.ray_cluster import check_place  # noqa: PLC0415 - few commands need it
+
+        check_place(options.on)
+    elif options.workers is not None:
+        raise ConfigError(f"{display_name(ctx, 'workers')} is for runs on Ray; give --on ray with it")
     console = Console(quiet=options.quiet)
     log_name = display_name(ctx, "log_file")
     with (
@@ -240,4 +274,6 @@ def open_session(ctx: typer.Context, options: PaceOptions) -> Iterator[Session]:
             outputs=tuple(options.output or ()),
             json=options.json,
             db=options.db if is_typed(ctx, "db") else None,
+            on=options.on,
+            workers=options.workers,
         )

@@ -103,8 +103,15 @@ class Work:
 class RunManager:
     """Starts, resumes, cancels and watches runs. It belongs to one event loop; threads may call ``progress``."""
 
-    def __init__(self, store: Store, settings: ServerSettings, summaries: SummaryCache | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        settings: ServerSettings,
+        summaries: SummaryCache | None = None,
+        runner_for: Callable[..., Runner] = runner_for,
+    ) -> None:
         self._store = store
+        self._runner_for = runner_for
         self._summaries = summaries or SummaryCache()
         self._settings = settings
         self._planner = Planner(store)
@@ -156,7 +163,7 @@ class RunManager:
         """Start a run in the background that is planned and claimed by this process; ``before`` are its verdicts."""
         if run.id in self._work:  # another request was quicker
             raise RunBusyError(f"run {run.id} is already in progress")
-        runner = runner_for(
+        runner = self._runner_for(
             self._store, run, job, pace, on_outage=lambda outage: _log.warning("run %s: %s", run.id, outage)
         )
         work = Work(run, runner, before=before or {})

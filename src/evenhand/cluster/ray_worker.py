@@ -1,0 +1,28 @@
+"""A worker as an actor of Ray. Nothing here imports Ray: the actor is made of this class where Ray is used."""
+
+from __future__ import annotations
+
+from evenhand.cluster.messages import Orders, Report, Shipment
+from evenhand.cluster.worker import Worker
+from evenhand.domain.errors import EvenhandError
+
+
+class RayWorker:
+    """The worker in a process of Ray; it ends with the driver, which owns it."""
+
+    def __init__(self) -> None:
+        self._worker: Worker | None = None
+
+    async def begin(self, shipment: Shipment) -> str | None:
+        """Make what judges; return what is wrong with the shipment, if something is."""
+        try:
+            self._worker = Worker(shipment)
+        except EvenhandError as error:
+            return str(error)
+        return None
+
+    async def exchange(self, orders: Orders) -> Report:
+        """Take orders, and report."""
+        if self._worker is None:
+            raise RuntimeError("the worker was given nothing to judge with")
+        return await self._worker.exchange(orders)

@@ -1,0 +1,41 @@
+"""Which runs workers can make themselves from their definition: objects of one program stay in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.run import PlannedCase
+from evenhand.engine.identity import Fingerprints
+from evenhand.engine.job import Job
+from evenhand.suites.definition import Definition
+from evenhand.suites.python_evaluators import MADE_IN_PYTHON
+
+
+def require_shippable(job: Job) -> None:
+    """Refuse a job that workers cannot make themselves from its definition: objects of this program stay here."""
+    if any(MADE_IN_PYTHON in each for each in job.definition.get("evaluators") or () if isinstance(each, Mapping)):
+        raise ConfigError(
+            "on: evaluators that are objects of this program cannot be sent to other processes; name them in a suite, "
+            "or leave out on"
+        )
+    if job.target is None:
+        return
+    try:
+        built = Definition(job.definition, source=job.source).target()
+    except ConfigError:
+        built = None
+    if built is None or built.description() != job.target.description():
+        raise ConfigError(
+            f"on: the target {job.target.name} is an object of this program and cannot be sent to other processes; "
+            "write it into a file and name it as python: file.py:function, or leave out on"
+        )
+
+
+def require_same_evaluators(job: Job, planned: PlannedCase) -> None:
+    """Refuse a run whose workers would judge a case by other evaluators than this process would."""
+    prints = Fingerprints()
+    own = [prints.of(each) for each in job.evaluators_for(planned)]
+    theirs = [prints.of(each) for each in Definition(job.definition, source=job.source).evaluators_for(planned)]
+    if own != theirs:
+        raise ConfigError("on: this run cannot be judged by other processes: its definition does not have all of it")

@@ -1,0 +1,142 @@
+"""Real Ray: a suite on worker processes, which are killed meanwhile; limits and secrets as on one machine."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import random
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.cluster import ray_cluster as place
+from evenhand.cluster.runner import ClusterRunner
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine.job import Pace, Scope
+from evenhand.engine.plan import plan
+from evenhand.engine.runner import Runner
+from evenhand.store.store import Store, open_store
+from evenhand.suites.suite import job_of, read_suite
+
+CANARY = "sk-canary-8f14e45fceea167a5a36dedd4bea2543"
+Suite = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[place.RayCluster]:
+    """Start one Ray for all tests of this module: that takes seconds."""
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", CANARY)
+        patch.delenv("RAY_ADDRESS", raising=False)
+        with place.ray_cluster("ray", workers=2) as cluster:
+            yield cluster
+
+
+def workers_of_test() -> list[int]:
+    """Return the processes of workers that have an actor."""
+    found = subprocess.run(["pgrep", "-f", "ray::RayWorker"], capture_output=True, text=True, check=False)
+    own = []
+    for number in map(int, found.stdout.split()):
+        try:
+            arguments = Path(f"/proc/{number}/environ").read_bytes()
+        except OSError:
+            continue
+        if CANARY.encode() in arguments:
+            own.append(number)
+    return own
+
+
+def judged(
+    path: Path, cluster: place.RayCluster | None, db: str, *, kills: int = 0, killed: list[int] | None = None
+) -> tuple[Store, RunRecord]:
+    """Judge a suite, by workers of which so many are killed, or without any."""
+    store = open_store(str(path.parent / db))
+    job = job_of(read_suite(path))
+    run = plan(store, job, Scope())
+
+    async def work() -> RunRecord:
+        if cluster is None:
+            return await Runner(store, run, job, Pace()).run()
+        runner = ClusterRunner(store, run, job, Pace(concurrency=8), cluster=cluster)
+        working = asyncio.create_task(runner.run())
+        chance = random.Random(7)
+        for number in range(kills):  # each after another part of the work
+            while runner.progress.done < (number + 1) * run.cases // (kills + 2) and not working.done():
+                await asyncio.wait([working], timeout=0.01)
+            victim = chance.choice(await asyncio.to_thread(workers_of_test))
+            os.kill(victim, signal.SIGKILL)
+            if killed is not None:
+                killed.append(victim)
+        return await working
+
+    return store, asyncio.run(work())
+
+
+def rows_of(store: Store, run: RunRecord) -> list[tuple[Any, ...]]:
+    return [
+        (result.id, [(each.evaluation.as_dict(), each.key) for each in result.judgments])
+        for result in store.results(run)
+    ]
+
+
+@pytest.mark.slow
+def test_killed_workers_lose_nothing_and_nothing_is_kept_twice(suite: Suite, cluster: place.RayCluster) -> None:
+    path = suite(2000)
+
+    killed: list[int] = []
+    store, run = judged(path, cluster, "ray.db", kills=3, killed=killed)
+    alone, expected = judged(path, None, "alone.db")
+
+    assert len(killed) == 3
+    assert run.status is RunStatus.FINISHED
+    assert store.extent(run) == (2000, 2000)
+    assert rows_of(store, run) == rows_of(alone, expected)
+
+
+@pytest.mark.slow
+def test_a_key_reaches_the_provider_and_no_file_of_ray(suite: Suite, cluster: place.RayCluster, provider: Any) -> None:
+    judge = {"model": "openai/judge", "base_url": provider.url}
+    path = suite(20, judge=judge, evaluators=[{"name": "quality", "type": "llm_judge"}])
+
+    _, run = judged(path, cluster, "ray.db")
+
+    assert (run.status, provider.keys) == (RunStatus.FINISHED, {CANARY})
+    session = cluster.session
+    assert session is not None
+    files = [file for file in session.rglob("*") if file.is_file() and not file.is_symlink()]
+    assert len(files) > 5  # logs, at least
+    for secret in (CANARY, os.environ["RAY_AUTH_TOKEN"]):
+        assert [str(file) for file in files if secret.encode() in file.read_bytes()] == []
+
+
+def test_what_cannot_be_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    for on, words in {
+        "spark": "it must be ray",
+        "ray://": "it must be ray",
+    }.items():
+        with pytest.raises(ConfigError, match=words):
+            place.check_place(on)
+
+    found: list[object] = [object()]
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: found[0])
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, port: [(0, 0, 0, "", (host, 0))])
+    with pytest.raises(ConfigError, match="public address, and there is no token"):
+        place.check_place("ray://8.8.8.8:10001")
+    place.check_place("ray://127.0.0.1:10001")
+    monkeypatch.setenv("RAY_ADDRESS", "8.8.4.4:6379")
+    with pytest.raises(ConfigError, match="public address, and there is no token"):
+        place.check_place("ray")
+
+    found[0] = None
+    with pytest.raises(ConfigError, match="pip install 'evenhand\\[ray\\]'"):
+        place.check_place("ray")

@@ -1,0 +1,112 @@
+"""Workers and the command itself are killed, again and again, on real Ray: nothing is lost, nothing is there twice."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evenhand.store.store import Store, open_store
+
+CASES = 10_000
+KILLS = ["worker"] * 10 + ["driver"] * 3
+Suite = Callable[..., Path]
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.timeout(1200),
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="workers are found in /proc"),
+]
+
+
+def command(*arguments: str, folder: Path, mark: str) -> subprocess.Popen[bytes]:
+    """Start a command whose processes can be told from others by a mark in their environment."""
+    environment = {**os.environ, "EVENHAND_TEST_MARK": mark}
+    program = [sys.executable, "-m", "evenhand", *arguments]
+    return subprocess.Popen(program, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def marked(mark: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the processes with a mark, and what they are called."""
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdecimal() and mark.encode() in (folder / "environ").read_bytes():
+                yield int(folder.name), (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+
+
+def done(store: Store) -> int:
+    runs = store.runs.newest(1)
+    return store.extent(runs[0])[1] if runs else 0
+
+
+def kill_often(database: str, suite: Path, mark: str) -> None:
+    """Run a suite, kill what is to be killed at random after another part of the work each, and resume."""
+    chance = random.Random(11)
+    kills = chance.sample(KILLS, len(KILLS))
+    on = ("--on", "ray", "--workers", "2", "--db", database, "--quiet")
+    process = command("run", suite.name, *on, folder=suite.parent, mark=mark)
+    while not done(store := open_store(database)):
+        store.close()
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.2)
+    for number, what in enumerate(kills, 1):
+        while done(store) < number * CASES // (len(KILLS) + 4):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.02)
+        victim = process.pid
+        while what == "worker":
+            if workers := [each for each, name in marked(mark) if name.startswith(b"ray::RayWorker")]:
+                victim = chance.choice(workers)
+                break
+        os.kill(victim, signal.SIGKILL)
+        if what == "driver":
+            process.communicate()
+            process = command("resume", "last", *on, folder=suite.parent, mark=mark)
+    store.close()
+    told, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, told.decode()
+
+
+def report(database: str, folder: Path) -> bytes:
+    arguments = [sys.executable, "-m", "evenhand", "report", "last", "--canonical", "--db", database]
+    return subprocess.run(arguments, cwd=folder, capture_output=True, check=True).stdout
+
+
+def check(database: str, suite: Path) -> None:
+    mark = uuid.uuid4().hex
+    alone = str(suite.parent / "alone.db")
+    calm = [sys.executable, "-m", "evenhand", "run", suite.name, "--db", alone, "--quiet"]
+    subprocess.run(calm, cwd=suite.parent, capture_output=True, check=True)
+
+    kill_often(database, suite, mark)
+
+    store = open_store(database)
+    (run,) = store.runs.newest()
+    ((rows,),) = store.database.rows("SELECT COUNT(*) FROM evaluations")
+    store.close()
+    assert (rows, run.evaluations) == (CASES, CASES)
+    assert report(database, suite.parent) == report(alone, suite.parent)
+    while left := [name for _, name in marked(mark)]:  # all of Ray ends with its driver, killed or not
+        time.sleep(0.5)
+        assert left
+
+
+def test_10_000_cases_survive_10_dead_workers_and_3_dead_drivers(tmp_path: Path, suite: Suite) -> None:
+    check(str(tmp_path / "ray.db"), suite(CASES))
+
+
+@pytest.mark.xdist_group("postgres")
+def test_10_000_cases_survive_10_dead_workers_and_3_dead_drivers_in_postgresql(suite: Suite, postgres_url: str) -> None:
+    check(postgres_url, suite(CASES))
