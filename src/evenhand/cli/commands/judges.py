@@ -55,7 +55,9 @@ def compare_judges(
         judges_writer(path)
     console = Console(quiet=quiet)
     with StoreLocation(db).opened(to_read=True) as store:
-        records = [find_to_label(store, name, console) for name in runs]
+        records = [store.runs.find(name) for name in runs]
+        if len(runs) == 1:
+            records = [find_to_label(store, runs[0], console)]
         for record in records:
             require_suite(record)
         given = given_labels(store, records[0], labels)
