@@ -10,23 +10,26 @@ import typer
 
 from evenhand.cli.console import Console
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.run import RunRecord
 from evenhand.domain.verdict import Thresholds
 from evenhand.reports.judge_card import label_lines, mark_lines, sure_lines
 from evenhand.reports.report import write_whole
 from evenhand.stats.refusal import Refused
 from evenhand.suites.document import open_document
 from evenhand.suites.evaluators import name_of
+from evenhand.suites.header import KEYS, SCHEMA_KEY
 from evenhand.suites.suite_edit import with_thresholds
 from evenhand.trust.card import JudgeCard, ProposedMark
 
 
-def apply_marks(card: JudgeCard, suite: str, console: Console, *, sure: bool, yes: bool) -> None:
+def apply_marks(card: JudgeCard, run: RunRecord, suite: str, console: Console, *, sure: bool, yes: bool) -> None:
     """Write the proposed pass mark, or the thresholds of sure verdicts, into a suite.
 
     What they were chosen on, how good they are on other labels, and the difference in the file are shown first.
     """
     document = open_document(Path(suite))
     path = document.path.resolve()
+    _require_suite_of(run, suite, document.header)
     marks = _sure_marks(card) if sure else _best_mark(card, _in_use(document.header, card.evaluator))
     before = path.read_bytes().decode("utf-8")
     after = with_thresholds(before, marks, evaluator=card.evaluator, name=suite)
@@ -43,6 +46,19 @@ def apply_marks(card: JudgeCard, suite: str, console: Console, *, sure: bool, ye
         _require_yes(console, f"Write this to {suite}?")
     write_whole(path, after)
     console.note(f"wrote {suite}; the next run uses it")
+
+
+def _require_suite_of(run: RunRecord, suite: str, header: Mapping[str, object]) -> None:
+    """Refuse a file that is no suite, or that of other evaluators: the marks were found for those of the run."""
+    for key in header:
+        if key not in (*KEYS, SCHEMA_KEY):
+            raise ConfigError(f"{suite} is not a suite that marks can be written into: it has a key {key!r:.80}")
+    judged, own = (
+        [name_of(one) for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+        for listed in (run.definition.get("evaluators"), header.get("evaluators"))
+    )
+    if judged and not set(judged) & set(own):
+        raise ConfigError(f"{suite} has none of the evaluators of run {run.id}: {', '.join(judged):.400}")
 
 
 def _about_the_mark(card: JudgeCard) -> Iterator[str]:

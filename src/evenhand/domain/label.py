@@ -55,9 +55,8 @@ def require_evaluator(run: RunRecord, evaluator: str, known: Iterable[str]) -> N
     """Refuse the name of an evaluator that a run does not have."""
     names = sorted(set(known))
     if evaluator not in names:
-        listed = ", ".join(names)[:400] or "none"
         raise ConfigError(
-            f"run {run.id} has no evaluator {evaluator!r:.80}{did_you_mean(evaluator[:80], names)}; it has: {listed}",
+            f"run {run.id} has no evaluator {evaluator!r:.80}{did_you_mean(evaluator[:80], names)}",
             key="evaluator",
         )
 

@@ -177,8 +177,10 @@ def _read_file(store: Store, run: RunRecord, source: Path | bytes, *, name: str 
 def label_rows(source: Path | bytes, name: str) -> Iterator[tuple[int, dict[str, str], Sequence[Fault]]]:
     """Yield the rows of a file: the line, its cells as texts, and what is wrong with it."""
     if isinstance(source, Path) and not source.is_file():
-        raise ConfigError(f"{name}: there is no such file")
-    for number, piece in enumerate(read_table(source, check_columns, name=name), start=1):
+        raise ConfigError(
+            f"{name} is a folder; name a CSV file" if source.is_dir() else f"{name}: there is no such file"
+        )
+    for number, piece in enumerate(read_table(source, check_columns, name=name, such_as="id and human"), start=1):
         if number > MOST_ROWS:
             raise ConfigError(f"{name}:{piece.line}: more than {MOST_ROWS:,} rows; add them in several parts")
         yield piece.line, {} if piece.faults else _cells(piece.value), piece.faults

@@ -74,11 +74,12 @@ def read_card(path: str | os.PathLike[str]) -> AnchorSet:
     file = Path(path)
     require_file(file)
     try:
-        return AnchorSet.of_card(orjson.loads(file.read_bytes()), name=str(file))
+        card = orjson.loads(file.read_bytes())
     except ValueError as error:
         raise ConfigError(f"{file}: this is no judge card: it is not JSON ({error})") from None
     except OSError as error:
         raise ConfigError(f"{file}: it cannot be read: {error.strerror}") from None
+    return AnchorSet.of_card(card, name=str(file))
 
 
 def run_of_card(store: Store, anchors: AnchorSet) -> RunRecord | None:

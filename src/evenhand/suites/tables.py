@@ -41,12 +41,16 @@ _OTHER_BEGINNINGS: Final = {
 
 
 def read_table(
-    source: Path | bytes, check_heading: Callable[[list[str]], None], *, name: str | None = None
+    source: Path | bytes,
+    check_heading: Callable[[list[str]], None],
+    *,
+    name: str | None = None,
+    such_as: str = "input",
 ) -> Iterator[Piece]:
     """Read a table row by row; an empty cell is None. A row that is wrong does not hide the next.
 
     ``check_heading`` gets the names of the columns; what it raises is told with its place, which is that of the file,
-    or ``name`` for a table in memory.
+    or ``name`` for a table in memory. ``such_as`` is an example of a column.
     """
     with TextFile(source, name=name) as file:
         _refuse_others(source, file.name)
@@ -55,7 +59,7 @@ def read_table(
         rows = iter(records)
         heading = next(rows, None)
         if heading is None:
-            raise ConfigError(f"{file.name}: the file is empty; the first line names the columns, such as input")
+            raise ConfigError(f"{file.name}: the file is empty; the first line names the columns, such as {such_as}")
         names = heading.cells
         for text in _heading_faults(heading):
             raise ConfigError(format_fault(file.name, Fault(heading.line, text)))

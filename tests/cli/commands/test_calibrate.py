@@ -128,16 +128,33 @@ def test_a_proposed_pass_mark_is_taken_over_and_the_next_run_uses_it(command: Co
 def test_what_cannot_be_taken_over_is_refused_and_nothing_is_written(
     command: Command, near: Path, on_a_terminal: Callable[..., tuple[int, str]]
 ) -> None:
+    command("calibrate", "-o", "card.json")
+    others = {
+        "card.json": Path("card.json").read_text(),
+        "other.yaml": "evaluators: [{type: exact}]\n",
+        "empty.csv": "",
+    }
+    for name, text in others.items():
+        Path(name).write_text(text, encoding="utf-8")
     refused = [
         command("calibrate", "--apply", "suite.yaml", "--sure", "--yes"),
         command("calibrate", "--sure"),
         command("calibrate", "--yes"),
         command("calibrate", "--apply", "suite.yaml", "--json"),
         command("calibrate", "--apply", "nowhere.yaml", "--yes"),
+        command("calibrate", "--apply", "card.json", "--yes"),
+        command("calibrate", "--apply", "other.yaml", "--yes"),
+        command("calibrate", "last", "."),
+        command("calibrate", "last", "empty.csv"),
     ]
     code, shown = on_a_terminal("calibrate", "--apply", "suite.yaml", question="[y/N]", answer="n")
 
     assert {each.code for each in refused} == {2}
     assert "there are no thresholds to take over: this holds for cases" in refused[0].err
+    assert "card.json is not a suite that marks can be written into: it has a key 'schema_version'" in refused[5].err
+    assert "other.yaml has none of the evaluators of run" in refused[6].err
+    assert ". is a folder; name a CSV file" in refused[7].err
+    assert "the first line names the columns, such as id and human" in refused[8].err
+    assert {name: Path(name).read_text(encoding="utf-8") for name in others} == others
     assert (code, "nothing was written" in shown) == (0, True)
     assert near.read_text(encoding="utf-8") == APPLIED

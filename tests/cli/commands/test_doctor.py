@@ -156,6 +156,7 @@ def test_the_judge_of_a_suite_is_examined_as_its_evaluator_asks_it(
     ("words", "problem"),
     [
         ((JUDGE, "--probes", "positoin"), "no probe 'positoin'; did you mean 'position'?"),
+        ((JUDGE, "--probes", ","), "probes is empty"),
         ((JUDGE, "--size", "1000"), "size is 1000; it must be a whole number from 1 to"),
         ((JUDGE, "--max-bias", "1.5"), "max_bias is 1.5; it must be a share"),
         ((JUDGE, "--evaluator", "quality"), "name its suite, too"),

@@ -88,7 +88,7 @@ def calibrate(
         write_judge_card(card, path)
         console.note(f"wrote {path}")
     if apply is not None:
-        apply_marks(card, apply, console, sure=sure, yes=yes)
+        apply_marks(card, record, apply, console, sure=sure, yes=yes)
     elif json:
         console.result(card_json(card))
     elif not files and not quiet:

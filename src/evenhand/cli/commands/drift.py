@@ -27,7 +27,16 @@ from evenhand.reports.drift import chance_sentence, drift_json, drift_text, outc
 from evenhand.reports.drift_file import drift_writer, write_drift
 from evenhand.store.store import Store
 from evenhand.suites.definition import Definition
-from evenhand.suites.drift import anchor_job, anchors_of, drift_between, is_card, limits_of, read_card, run_of_card
+from evenhand.suites.drift import (
+    anchor_job,
+    anchors_of,
+    drift_between,
+    drift_of,
+    is_card,
+    limits_of,
+    read_card,
+    run_of_card,
+)
 from evenhand.trust.anchors import AnchorSet
 from evenhand.trust.drift import DriftReport
 from evenhand.trust.limits import TrustLimits
@@ -158,7 +167,9 @@ def _anchors(store: Store, then: str, wanted: DriftOptions, console: Console) ->
             if given is not None and given != anchors.evaluator:
                 raise ConfigError(f"{name} is for a run; the card {then} has its labels and its evaluator in it")
         return run_of_card(store, anchors), anchors
-    run = find_to_label(store, then, console)
+    run = store.runs.find(then)
+    if drift_of(run) is None:  # else it is refused, with the run that is meant
+        run = find_to_label(store, then, console)
     require_suite(run)
     evaluator = wanted.evaluator or TrustLimits.of(run.definition.get("trust")).evaluator
     return run, anchors_of(store, run, evaluator=evaluator, labels=given_labels(store, run, wanted.labels))

@@ -9,6 +9,7 @@ import typer
 from evenhand.cli.commands.calibrate import given_labels
 from evenhand.cli.console import Console
 from evenhand.cli.options import DB, RUN_HELP, ComparisonFiles, Db, Json, Quiet
+from evenhand.cli.runs.labels import find_to_label
 from evenhand.engine.judge_panel import compare_judges_of
 from evenhand.engine.store_location import StoreLocation
 from evenhand.profiles.job import require_suite
@@ -55,6 +56,8 @@ def compare_judges(
     console = Console(quiet=quiet)
     with StoreLocation(db).opened(to_read=True) as store:
         records = [store.runs.find(name) for name in runs]
+        if len(runs) == 1:
+            records = [find_to_label(store, runs[0], console)]
         for record in records:
             require_suite(record)
         given = given_labels(store, records[0], labels)

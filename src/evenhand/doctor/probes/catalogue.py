@@ -34,14 +34,13 @@ def chosen(names: Iterable[str] | None) -> tuple[Probe, ...]:
     ['repeats', 'paraphrase', 'padding']
     """
     listed = names.split(",") if isinstance(names, str) else names
-    wanted = [ALL] if listed is None else [str(name).strip() for name in listed]
+    wanted = [ALL] if listed is None else [name for name in (str(one).strip() for one in listed) if name]
     if ALL in wanted:
         return tuple(PROBES.values())
     kinds = {probe.kind.value for probe in PROBES.values()}
     for name in wanted:
         if name not in PROBES and name not in kinds:
-            known = (*PROBES, *sorted(kinds), ALL)
-            raise ConfigError(f"no probe {name!r:.80}{did_you_mean(name, known)}; there are {', '.join(known)}")
+            raise ConfigError(f"no probe {name!r:.80}{did_you_mean(name[:80], (*PROBES, *kinds, ALL))}")
     if not wanted:
         raise ConfigError("probes is empty; leave it out for all of them, or name some, such as position")
     return tuple(probe for probe in PROBES.values() if probe.name in wanted or probe.kind.value in wanted)
