@@ -85,7 +85,9 @@ def test_a_prompt_that_helps_is_written_into_a_copy_of_the_suite(command: Comman
     assert f"  - name: quality\n    type: llm_judge\n    instructions: {RULE}   # the judge\n" in text
     (evaluator,) = read_suite(folder / "tuned.yaml").definition["evaluators"]
     assert evaluator == {"name": "quality", "type": "llm_judge", "instructions": RULE}
-    assert "is a tuning itself" in command("tune", "last", "labels.csv").err
+    tuning = json.loads(shown.out)["run"]["id"]
+    assert "is a tuning itself" in command("tune", tuning, "labels.csv").err
+    assert f"{tuning} is newer, but tunes a prompt" in command("tune", "last", "labels.csv", "--estimate").err
 
 
 def test_a_tuning_that_stopped_is_resumed_as_if_nothing_had_happened(command: Command, labelled: Any) -> None:
