@@ -12,6 +12,8 @@ DEMO_READY := .venv/demo-ready
 # Tests start the command again and again, which must not compile the whole package each time.
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup -rfEs
+# The files that mark tests as long, and the folders that do: to collect all others takes a worker half a minute.
+LONG = $$(grep -rl 'mark\.long\b' --include='test_*.py' --include=conftest.py tests | sed 's,/conftest\.py$$,,')
 # Tests wait for browsers, servers and programs for a third of their time, which two workers more make use of.
 TWO_MORE = PYTEST_XDIST_AUTO_NUM_WORKERS=$$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 2)')
 FIND_PYTHON := for python in $(PYTHON); do \
@@ -20,7 +22,7 @@ FIND_PYTHON := for python in $(PYTHON); do \
 	done; \
 	[ -n "$$python" ] || { echo 'Evenhand needs Python 3.11 or newer; of "$(PYTHON)" none is. Name one: make env PYTHON=...' >&2; exit 1; }
 
-.PHONY: help demo env test test-fast test-long test-sweep check format docs screenshots bench build constraints
+.PHONY: help demo env test test-fast test-long test-sweep check format docs screenshots bench bench-peers build constraints
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
@@ -52,7 +54,7 @@ test-fast: env  ## Run the tests that take no time, with few examples of each pr
 		$(addprefix --ignore=tests/,attacks bench browser docs examples faults growth journeys kill models/adapters models/wire server)
 
 test-long: env  ## Run the long tests, and measure how much of the packages that decide is covered
-	$(TWO_MORE) $(PYTEST) -m long || [ $$? -eq 5 ]  # 5: there are none
+	$(TWO_MORE) $(PYTEST) -m long $(LONG) || [ $$? -eq 5 ]  # 5: there are none
 	$(BIN)/python -m coverage erase
 	$(TWO_MORE) $(BIN)/python -m coverage run -m pytest -n auto --dist loadgroup -q -m 'not slow and not long and not sweep' \
 		-p no:schemathesis --hypothesis-profile=fast $(addprefix tests/,$(DECIDING))
@@ -82,6 +84,9 @@ screenshots: env  ## Take the pictures of the web pages for the documentation
 
 bench: env  ## Measure what a judgment costs
 	$(BIN)/python -m bench.run
+
+bench-peers: env  ## Measure Evenhand beside its peers, whose runners are in PEERS
+	$(BIN)/python -m bench.peers "$(PEERS)"
 
 build: env  ## Build the wheel and the sdist into dist/
 	$(BIN)/python -m build

@@ -73,22 +73,22 @@ async def judge_all(evaluator: PromptEvaluator, cases: Iterable[Case]) -> None:
     await side_by_side(judge, cases)
 
 
-async def request_all(port: int, body: Any) -> None:
+async def request_all(port: int, body: Any, cases: Iterable[object] = CASES) -> None:
     headers = {"Authorization": "Bearer k", "Content-Type": "application/json"}
     connector = aiohttp.TCPConnector(limit=SIDE_BY_SIDE)
     async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
 
-        async def request(_: Case) -> None:
+        async def request(_: object) -> None:
             async with session.post(
                 f"http://127.0.0.1:{port}/v1/chat/completions", data=orjson.dumps(body)
             ) as response:
                 completion = orjson.loads(await response.read())
             assert orjson.loads(completion["choices"][0]["message"]["content"])["score"] == provider.VERDICT["score"]
 
-        await side_by_side(request, CASES)
+        await side_by_side(request, cases)
 
 
-async def side_by_side(work: Callable[[Case], Awaitable[None]], cases: Iterable[Case]) -> None:
+async def side_by_side(work: Callable[[Any], Awaitable[None]], cases: Iterable[object]) -> None:
     waiting = iter(cases)
 
     async def worker() -> None:

@@ -30,12 +30,20 @@ class Used(NamedTuple):
     megabytes: float
 
 
-def used_by(command: Sequence[str]) -> Used:
-    """Run a program to its end, with its bytecode compiled, and tell what it took."""
+def used_by(command: Sequence[str], *, terminal: int | None = None) -> Used:
+    """Run a program to its end, with its bytecode compiled, and tell what it took.
+
+    What it prints goes nowhere, or to a ``terminal``, by its descriptor.
+    """
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    shown = os.open(os.devnull, os.O_RDWR) if terminal is None else terminal
     # By a small process in between: a program counts as its own what whoever started it had in memory at that moment.
-    between = [sys.executable, "-S", "-c", _BETWEEN, *command]
-    told = subprocess.run(between, env=env, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1]
+    between = [sys.executable, "-S", "-c", _BETWEEN, str(int(terminal is not None)), str(shown), *command]
+    try:
+        told = subprocess.run(between, env=env, stdout=subprocess.PIPE, pass_fds=[shown], text=True, check=True).stdout
+    finally:
+        if terminal is None:
+            os.close(shown)
     code, user, system, kilobytes = told.split()
     assert code == "0", f"{' '.join(command)} ended with {code}"
     return Used(float(user) + float(system), float(kilobytes) / 1024)
@@ -43,7 +51,10 @@ def used_by(command: Sequence[str]) -> Used:
 
 _BETWEEN = """
 import os, sys
-process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+_, on_terminal, shown, *command = sys.argv
+ends = (0, 1, 2) if int(on_terminal) else (1,)
+shown_there = [(os.POSIX_SPAWN_DUP2, int(shown), end) for end in ends]
+process = os.posix_spawn(command[0], command, os.environ, file_actions=shown_there)
 _, status, used = os.wait4(process, 0)
 print(os.waitstatus_to_exitcode(status), used.ru_utime, used.ru_stime, used.ru_maxrss)
 """

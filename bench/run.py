@@ -15,6 +15,7 @@ from bench import (
     running,
     tables,
     watching,
+    whole_command,
 )
 
 ROW = "{:<68} {:>10}  {}"
@@ -35,6 +36,7 @@ def main() -> None:
         reading_runs,
         watching,
         on_ray,
+        whole_command,
     ):
         print()
         for what, measured, goal in part.rows():

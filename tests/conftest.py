@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import gc
 import ipaddress
 import itertools
 import json
@@ -19,7 +21,7 @@ from urllib.parse import quote
 
 import hypothesis
 import pytest
-from bench.postgres import make_database, running_postgres
+from bench.postgres import Copies, make_database, running_postgres
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 # The one thing that may be missing where the tests run; such a skip begins with these words.
@@ -32,6 +34,17 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("evenhand")
 # What `make test-fast` asks for.
 hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("evenhand"), max_examples=10)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among the tests: there are many, and all stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class NetworkRefusedError(Exception):
@@ -185,18 +198,19 @@ def postgres_url(postgres: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def _postgres_tables(postgres: str) -> str:
-    """Make a PostgreSQL database with empty tables, and return its name."""
+def _postgres_copies(postgres: str) -> Iterator[Copies]:
     from evenhand.store.store import open_store
 
     open_store(make_database(postgres, "with_tables")).close()
-    return "with_tables"
+    with contextlib.closing(Copies(postgres, "with_tables")) as copies:
+        yield copies
 
 
 @pytest.fixture
-def empty_postgres(postgres: str, _postgres_tables: str) -> str:
-    """Make a PostgreSQL database with empty tables: a copy, as with ``empty_database``."""
-    return make_database(postgres, f"test_{next(_numbers)}", like=_postgres_tables)
+def empty_postgres(_postgres_copies: Copies) -> Iterator[str]:
+    """Lend a PostgreSQL database with empty tables: a copy, as with ``empty_database``, which others may have used."""
+    with _postgres_copies.lent() as url:
+        yield url
 
 
 # Sets up spans and events in memory; `told()` returns what was emitted.

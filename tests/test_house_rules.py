@@ -391,3 +391,14 @@ def test_every_dependency_has_its_reason() -> None:
     explained = set(re.findall(r"^- \*\*([\w.-]+)\*\*", page, re.MULTILINE))
 
     assert explained == declared
+
+
+def test_only_tests_and_their_conftests_mark_tests_as_long() -> None:
+    """`make test-long` collects no other files, nor the folders of other conftests."""
+    elsewhere = [
+        path.name
+        for path in (ROOT / "tests").rglob("*.py")
+        if not re.fullmatch(r"test_.*\.py|conftest\.py", path.name) and "mark.long" in path.read_text("utf-8")
+    ]
+
+    assert elsewhere == []

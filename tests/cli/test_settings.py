@@ -21,9 +21,7 @@ from evenhand.store.store import DEFAULT_URL
 # What has to be typed each time: it confirms, it trusts, it is what to judge, or it means something else elsewhere.
 TYPED_ONLY = {
     "convert --force", "convert --from", "convert --output", "demo --recorded", "models pull --from", "models remove --yes",
-    "resume --trust", "runs list --limit", "runs delete --yes", "cache clear --yes", "cache clear --model",
-    "export --output", "import-results --again", "export-results --to", "export-results --experiment", "export-results --uri",
-    "export-results --project", "export-results --again", "run --label", "run --labels", "run --tag", "run --until-decided", "run --alpha", "report --output", "show --prompts", "judge --answer", "judge --question", "judge --reference", "judge --criteria", "judge --rubric",
+    "resume --trust", "runs list --limit", "runs delete --yes", "runs prune --yes", "runs prune --keep", "cache clear --yes", "cache clear --model", "runs prune --older-than", "export --output", "import-results --again", "export-results --to", "export-results --experiment", "export-results --uri", "export-results --project", "export-results --again", "run --label", "run --labels", "run --tag", "run --until-decided", "run --alpha", "report --output", "show --prompts", "judge --answer", "judge --question", "judge --reference", "judge --criteria", "judge --rubric", "run --batch", "resume --no-batch", "runs cancel-batches --yes",
     "prompts show --version", "prompts new --content", "prompts new --mode", "prompts new --criteria", "prompts new --expected-schema",
     "prompts edit --name", "prompts edit --content", "prompts edit --mode", "prompts edit --criteria", "prompts edit --expected-schema",
     "prompts edit --seen", "prompts delete --yes", "prompts add-case --input", "prompts add-case --schema", "prompts add-case --reference",

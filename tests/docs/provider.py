@@ -212,6 +212,34 @@ def response(path: str, body: Json) -> Json:
     return {"object": "chat.completion", "model": body.get("model"), "choices": [choice], "usage": usage}
 
 
+# Files and batches of OpenAI's, by their ids. A batch is done as soon as it is made.
+FILES: dict[str, list[Json]] = {}
+BATCHES: dict[str, Json] = {}
+
+
+def batch_response(method: str, path: str, body: bytes) -> Json | bytes | None:
+    """Answer a request about files and batches; None if it is about something else."""
+    if method == "POST" and path.endswith("/v1/files"):
+        content = body.split(b"\r\n\r\n", 2)[2].rpartition(b"\r\n--")[0]
+        FILES[f"file-{len(FILES)}"] = [json.loads(line) for line in content.splitlines() if line]
+        return {"id": f"file-{len(FILES) - 1}"}
+    if method == "POST" and path.endswith("/v1/batches"):
+        wanted = json.loads(body)
+        made = {"id": f"batch_{len(BATCHES)}", "status": "completed", "output_file_id": wanted["input_file_id"]}
+        BATCHES[made["id"]] = made | {"metadata": wanted["metadata"]}
+        return BATCHES[made["id"]]
+    if found := re.search(r"/v1/batches/(\w+)$", path):
+        return BATCHES[found[1]]
+    if found := re.search(r"/v1/files/([\w-]+)/content$", path):
+        lines = [
+            {"custom_id": one["custom_id"], "error": None}
+            | {"response": {"status_code": 200, "body": response("/v1/chat/completions", one["body"])}}
+            for one in FILES[found[1]]
+        ]
+        return b"\n".join(json.dumps(line).encode() for line in lines)
+    return None
+
+
 async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer one request after the other; a wish to be connected elsewhere is granted, and leads back here."""
     try:
@@ -224,10 +252,13 @@ async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
                 continue
             length = BODY_LENGTH.search(head)
             body = await reader.readexactly(int(length[1])) if length else b""
-            status, content = "404 Not Found", {"error": {"message": f"nothing is at {method} {path} here"}}
-            if method == "POST":
+            status = "404 Not Found"
+            content: Json | bytes = {"error": {"message": f"nothing is at {method} {path} here"}}
+            if (batched := batch_response(method, path.partition("?")[0], body)) is not None:
+                status, content = "200 OK", batched
+            elif method == "POST":
                 status, content = "200 OK", response(path.partition("?")[0], json.loads(body))
-            data = json.dumps(content).encode()
+            data = content if isinstance(content, bytes) else json.dumps(content).encode()
             start = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
             writer.write(start.encode() + data)
             await writer.drain()

@@ -15,10 +15,10 @@ from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.message import Message
 from evenhand.domain.run import PlannedCase
-from evenhand.engine.estimate import ANSWER_TOKENS, ITEM_TOKENS, Estimate, ModelEstimate, estimate, tokens_in
-from evenhand.engine.first_steps import JUDGMENT_TOKENS
+from evenhand.engine.estimate import ANSWER_TOKENS, Estimate, ModelEstimate, estimate
 from evenhand.engine.target import target_of
 from evenhand.engine.targets.base import Target
+from evenhand.engine.token_estimate import ITEM_TOKENS, JUDGMENT_TOKENS, tokens_in
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.cascade import Cascade
 from evenhand.evaluators.checks.text import Contains

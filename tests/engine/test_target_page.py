@@ -10,11 +10,11 @@ from evenhand.domain.case import Case
 from evenhand.domain.run import PlannedCase
 from evenhand.drive import background
 from evenhand.drive.driver import drive
-from evenhand.engine.estimate import ANSWER_TOKENS, ITEM_TOKENS, OTHER_CHARACTERS_A_TOKEN, estimate
-from evenhand.engine.first_steps import CHARACTERS_A_TOKEN, JUDGMENT_TOKENS
+from evenhand.engine.estimate import ANSWER_TOKENS, estimate
 from evenhand.engine.target import target_of
 from evenhand.engine.targets.command import KEYS
 from evenhand.engine.targets.output import ANSWERS
+from evenhand.engine.token_estimate import CHARACTERS_A_TOKEN, ITEM_TOKENS, JUDGMENT_TOKENS, OTHER_CHARACTERS_A_TOKEN
 from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.models.families import same_family
 from evenhand.models.prices import PRICES_AS_OF, PriceBook

@@ -614,6 +614,15 @@ def files() -> Iterator[Reader]:  # noqa: C901 - a list
         "many keys": lambda size: json.dumps({str(number): number for number in range(size // 10)}),
     }
     reading_suites = ("suites/json_reader.py", "suites/cases.py", "suites/text_file.py")
+    plain = {
+        "plain cases": lambda size: "cases:\n" + "- id: a\n  input: b c\n" * (size // 22),
+        "escapes": between('cases:\n- id: "', "\\\\", '"\n'),
+        "words": between("cases:\n- id: a", " b", "\n"),
+        "blank lines": between("cases:\n- id: a\n", "\n", "- id: b\n"),
+        "keys of one case": between("cases:\n- id: a\n", "  a: b\n", ""),
+        "lines before": between("a: b\n", "# c\n", "cases:\n- id: a\n"),
+    }
+    yield Reader("plain cases in YAML", ("suites/plain_yaml.py",), of_suite("suite.yaml"), plain)
     yield Reader("a suite in YAML", ("suites/yaml_reader.py", "suites/yaml_scalars.py"), of_suite("suite.yaml"), broken)
     yield Reader("values of a suite in YAML", ("suites/yaml_reader.py", "suites/yaml_scalars.py"), of_yaml_values)
     yield Reader("a suite in JSON", reading_suites, of_suite("whole.json"), cases)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.api.last_run import opened_to_label
 from evenhand.domain.label import Draw
 from evenhand.engine.run import Run
 from evenhand.engine.store_location import DEFAULT, PlaceLike
@@ -39,7 +40,7 @@ def draw_labels(
     instead of the case as a whole, and ``file`` a CSV file for them to fill in. Without a seed, it is that of the draw
     before, or a random one.
     """
-    opened = _opened(run, store)
+    opened = opened_to_label(run, store)
     with opened.opened_store() as there:
         draw = make_draw(there, opened.record, sample=sample, uncertain=uncertain, seed=seed, evaluator=evaluator)
         if file is not None:
@@ -68,13 +69,9 @@ def add_labels(
 
     ``rater`` is whose labels those are that do not say it. Every mistake is named with its row.
     """
-    opened = _opened(run, store)
+    opened = opened_to_label(run, store)
     with opened.opened_store() as there:
         there.require_writable()
         if isinstance(labels, (str, os.PathLike)):
             return add_labels_file(there, opened.record, Path(labels), rater=rater)
         return add_label_rows(there, opened.record, labels, rater=rater)
-
-
-def _opened(run: Run | str, store: PlaceLike) -> Run:
-    return Run.open(run, store=store) if isinstance(run, str) else run

@@ -68,15 +68,15 @@ def tune(
     the run. ``evaluator`` names the one to tune, if there are several; one that was made in Python is given as the
     object. The judgments are a run like any other, and the other options are those of ``evaluate``.
     """
+    from evenhand.api.last_run import opened_to_label  # noqa: PLC0415
     from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
-    from evenhand.engine.run import Run as OpenedRun  # noqa: PLC0415
     from evenhand.labels.file import read_labels_file  # noqa: PLC0415
     from evenhand.tuner.prepare import prepare  # noqa: PLC0415
     from evenhand.tuner.result import tuning_of  # noqa: PLC0415
 
     if labels is not None and not isinstance(labels, (str, os.PathLike)):
         raise ConfigError(f"labels must be the path of a CSV file, not {type(labels).__name__}; see add_labels")
-    opened = OpenedRun.open(run, store=store) if isinstance(run, str) else run
+    opened = opened_to_label(run, store)
     pace = Pace.of(
         concurrency=concurrency,
         max_calls=max_calls,

@@ -16,7 +16,7 @@ from evenhand.reports.report import write_whole
 from evenhand.stats.refusal import Refused
 from evenhand.suites.document import open_document
 from evenhand.suites.evaluators import name_of
-from evenhand.suites.thresholds_edit import with_thresholds
+from evenhand.suites.suite_edit import with_thresholds
 from evenhand.trust.card import JudgeCard, ProposedMark
 
 

@@ -19,7 +19,7 @@ from evenhand.version import __version__
 COLLECT_AFTER: Final = 50_000
 
 RUNS: Final = Group(
-    help="List, show, label, tag, verify and delete runs.",
+    help="List, show, label, tag, verify and delete runs, and free the space they take.",
     examples=("evenhand runs",),
     default="list",
     commands={
@@ -31,7 +31,13 @@ RUNS: Final = Group(
             examples=("evenhand runs tag last release", "evenhand runs tag last --remove draft"),
         ),
         "verify": Command(function="runs:verify_runs", examples=("evenhand runs verify", "evenhand runs verify last")),
+        "cancel-batches": Command(function="batches:cancel_batches", examples=("evenhand runs cancel-batches last",)),
         "delete": Command(function="runs:delete_runs", examples=("evenhand runs delete 20261115-093000-k7mq",)),
+        "prune": Command(
+            function="runs_space:prune_runs",
+            examples=("evenhand runs prune --older-than 90 --dry-run", "evenhand runs prune --keep 50 --yes"),
+        ),
+        "vacuum": Command(function="runs_space:vacuum_runs", examples=("evenhand runs vacuum",)),
     },
 )
 AUDIT: Final = Group(

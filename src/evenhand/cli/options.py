@@ -210,12 +210,16 @@ Alpha = Annotated[
         help="With --until-decided: the highest probability of a wrong decision; 0.05 by default.",
     ),
 ]
+Batch = Annotated[
+    bool,
+    typer.Option("--batch", help="Ask in batches, at half price: OpenAI, Anthropic and Gemini answer within a day."),
+]
 Estimate = Annotated[bool, option("--estimate", help="Show the expected calls and cost, and ask no model.")]
 Fork = Annotated[
     bool, option("--fork", help="If the suite has changed, continue in a new run that keeps what is still valid.")
 ]
 Canonical = Annotated[bool, option("--canonical", help="Print the canonical report, the same for equal results.")]
-DryRun = Annotated[bool, option("--dry-run", help="Read and check everything, but store nothing.")]
+DryRun = Annotated[bool, option("--dry-run", help="Check everything and show what would be done, but change nothing.")]
 
 # Arguments and options that a few commands share, and that are no settings.
 RUN_HELP: Final = "its id, the start of it, last, or previous: the one before the last, of the same suite."

@@ -206,9 +206,9 @@ class LeasedGateway(Gateway):
         key = (account, client.name)
         return self._rates.setdefault(key, LentRate(self, account, client.name, rpm=rpm, tpm=tpm))
 
-    def asking(self, sample: int) -> Asking:
+    def asking(self, sample: int, where: str = "") -> Asking:
         """Begin to ask for one evaluation."""
-        return LeasedAsking(self, sample)
+        return LeasedAsking(self, sample, where)
 
     async def reserved(self, question: Question) -> Reservation:
         """Wait until the driver has reserved what a question may cost; raises ``LimitClosed`` when the run ends."""

@@ -113,6 +113,17 @@ class ClusterRunner(Runner):
             for member in self._members:
                 member.port.close()
 
+    async def _begin_batches(self) -> None:
+        """Refuse batches: one process submits them, and only that one can read what they bring."""
+        if self._pace.batch:
+            raise ConfigError(
+                "--batch and --on ray cannot be combined: whoever waits for a batch needs no more workers"
+            )
+        if await self._with_store(self._store.provider_batches.items, self._run):
+            raise ConfigError(
+                f"run {self._run.id} has batches that are paid for; resume it without --on, which reads them"
+            )
+
     @property
     def are_all_ready(self) -> bool:
         """Whether all workers have begun."""

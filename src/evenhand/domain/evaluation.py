@@ -63,7 +63,8 @@ class Attempt:
     characters are missing at the end of ``raw``, which says so itself: of a reply beyond all measure, the beginning is
     kept. ``model`` is the model that the reply says it is of, which may be more exact than the one that was asked.
     ``cost`` is what a run paid for it, in dollars, where that is known, and ``saved`` how much less that is thanks to
-    the provider's prompt cache; below 0 where more was paid to fill the cache than was saved.
+    the provider's prompt cache; below 0 where more was paid to fill the cache than was saved. ``batch`` says that it
+    was asked in a batch, at the price for those.
     """
 
     kind: Literal["reply", "transport"]
@@ -76,6 +77,7 @@ class Attempt:
     model: str | None = None
     cost: float | None = None
     saved: float | None = None
+    batch: bool = False
 
     def shortened(self) -> Attempt:
         """Return the attempt with no more of its words than are kept, and a mark where they break off."""
@@ -86,7 +88,7 @@ class Attempt:
         return replace(self, raw=f"{raw[:MAX_RAW]}… [{dropped:,} more characters were not kept]", dropped=dropped)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the attempt as plain JSON values; ``cached`` only if true, the last four only if there are any."""
+        """Return the attempt as plain JSON values; ``cached`` and ``batch`` only if true, others if there are any."""
         if self.raw is not None and len(self.raw) > MAX_RAW and not self.dropped:
             return self.shortened().as_dict()
         row: dict[str, Any] = {
@@ -106,6 +108,8 @@ class Attempt:
             row["cost"] = self.cost
         if self.saved is not None:
             row["saved"] = self.saved
+        if self.batch:
+            row["batch"] = True
         return row
 
 

@@ -111,6 +111,7 @@ def attempt_from(row: Mapping[str, Any]) -> Attempt:
         dropped=row.get("dropped", 0),
         model=row.get("model"),
         cost=_cost_from(row.get("cost")),
+        batch=row.get("batch", False),
         saved=saved if type(saved := row.get("saved")) is float and math.isfinite(saved) else None,
     )
 

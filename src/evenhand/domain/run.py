@@ -35,6 +35,8 @@ def is_label(value: object) -> bool:
 NOT_A_LABEL: Final = f"it must be a line of 1 to {MOST_LABEL} characters"
 
 
+# The option of a run that asks in batches.
+BATCH: Final = "batch"
 # The option of a run that has its tags.
 TAGS: Final = "tags"
 MOST_TAGS: Final = 20

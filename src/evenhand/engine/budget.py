@@ -49,6 +49,8 @@ class Budget:
         self._limits = limits
         self._costs = QuestionCosts()
         self._reserved = self._lost = 0.0
+        # What questions in batches are expected to cost, until that is known.
+        self._submitted = 0.0
         self._under_way = 0
         self._change = asyncio.Event()
         self.calls = 0
@@ -102,6 +104,30 @@ class Budget:
         bound = self._costs.bound(question)
         needed = f"about {question.guess:.2g}" if bound is None else f"up to {bound:.2g}"
         return f"max_cost: {self._spent}, and the next question may cost {needed}"
+
+    def used_up_by(self, dollars: float) -> str | None:
+        """Say why a question that may cost so much cannot go into a batch, if so."""
+        most = self._limits.max_cost
+        if (why := self.used_up) is not None or most is None:
+            return why
+        if reaches(most, self.cost + self._lost + self._reserved + self._submitted + dollars):
+            return None
+        more = f", {self._submitted:.2g} more may be for what is submitted" if self._submitted else ""
+        return f"max_cost: {self._spent}{more}, and the next question may cost {dollars:.2g}"
+
+    def submit(self, dollars: float) -> None:
+        """Count a question that goes into a batch, and reserve what it may cost."""
+        self.calls += 1
+        self._submitted += dollars
+
+    def settle(self, dollars: float, attempts: Sequence[Attempt] = (), *, cost: float | None = 0.0) -> None:
+        """End a question that was in a batch: what was reserved for it is free, and what it cost is spent."""
+        self._submitted = max(self._submitted - dollars, 0.0)
+        self.faults += sum(attempt.kind == "transport" for attempt in attempts)
+        if cost is None:
+            self.cost_is_known = False
+        else:
+            self.cost += cost
 
     def release(self, reservation: Reservation | None) -> None:
         """Give back what was reserved."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.contract import Contract, FieldContract
-from evenhand.domain.evaluation import Attempt, usage_dict
+from evenhand.domain.evaluation import MAX_RAW, Attempt, usage_dict
 from evenhand.domain.json_codec import usage_from
 from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, TokenChoice
 from evenhand.engine.identity import canonical, hashed
+from evenhand.store.replies import FoundReply
+from evenhand.store.rows import reply_row
 
 # Replies that were read by other rules are other replies.
 _READING = 1
@@ -78,3 +81,36 @@ def reply_from(stored: Mapping[str, Any]) -> Reply:
     )
     choices = tuple(TokenChoice(token=token, logprob=chance) for token, chance in stored.get("first_token", ()))
     return Reply(text=stored["text"], attempts=(attempt,), first_token=choices)
+
+
+class KeptReplies:
+    """The replies of one evaluation that the cache may keep, until it is known which were of use."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[str, str, Reply]] = []
+
+    def note(self, reply: Reply, ask: Ask, key: str | None) -> Reply:
+        """Note a reply for the cache, or shorten one that is too long to be used."""
+        if len(reply.text) > MAX_RAW and ask.contract is not None:
+            # No verdict is that long. It will be asked for again, and what cannot be used need not be held meanwhile.
+            *earlier, last = reply.attempts
+            return replace(reply, attempts=(*earlier, last.shortened()))
+        if key is not None and (reply.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
+            self._kept.append((key, ask.judge.name, reply))
+        return reply
+
+    def rows(self, attempts: tuple[Attempt, ...]) -> list[tuple[Any, ...]]:
+        """Return the replies as rows, those that the evaluation found no fault with."""
+        rows: list[tuple[Any, ...]] = []
+        for key, model, reply in self._kept:
+            for place, attempt in enumerate(attempts):
+                if attempt is reply.attempts[-1] and attempt.error is None:
+                    if attempt.raw == reply.text:
+                        rest = first_token_to(reply) if reply.first_token else None
+                        rows.append(FoundReply(key, model, place, len(reply.text), rest))
+                    else:  # it is nowhere else in these words
+                        rows.append(reply_row(key, model, reply_to(reply)))
+                    break
+        return rows

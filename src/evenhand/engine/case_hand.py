@@ -20,7 +20,7 @@ from evenhand.engine.gateway import Abandoned, Gateway
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job
 from evenhand.engine.targets.base import Target
-from evenhand.engine.work import Todo, Work
+from evenhand.engine.work import Todo, Work, answer_place, evaluation_place
 from evenhand.store.rows import answer_row, dumps, evaluation_row
 
 
@@ -114,9 +114,10 @@ class CaseHand:
         assert self._job.target is not None  # noqa: S101 - the caller looked
         if self._keeper.is_stopping:
             return None
-        asking = self._gateway.asking(sample)
+        asking = self._gateway.asking(sample, answer_place(planned.position, sample, number))
         try:
-            made = await self._make(self._job.target, planned.case, asking.ask)
+            async with self._gateway.local_place():
+                made = await self._make(self._job.target, planned.case, asking.ask)
         except (Abandoned, asyncio.CancelledError) as stop:
             asking.abandon()
             if isinstance(stop, Abandoned):
@@ -153,11 +154,14 @@ class CaseHand:
             await asyncio.wait([self._keeper.undecided])
         if self._keeper.is_stopping:
             return
-        asking = self._gateway.asking(todo.sample)
+        asking = self._gateway.asking(
+            todo.sample, evaluation_place(planned.position, todo.place, todo.sample, todo.round)
+        )
         began = time.perf_counter()
         evaluator = todo.evaluator
         try:
-            evaluation = await drive(evaluator.steps(case), timeout=self._job.timeout, ask=asking.ask)
+            async with self._gateway.local_place():
+                evaluation = await drive(evaluator.steps(case), timeout=self._job.timeout, ask=asking.ask)
             if not isinstance(evaluation, Evaluation):
                 raise TypeError(f"steps must return an Evaluation, not {type(evaluation).__name__}")
             content = dumps(evaluation.as_dict())  # here, since details may have what no file can hold
@@ -171,7 +175,7 @@ class CaseHand:
         except (Exception, SystemExit) as error:  # evaluators are anybody's code
             evaluation = Evaluation.with_error(evaluator=evaluator.name, type=evaluator.type, error=_crash(error))
             content = None
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - began - asking.waited
         replies = asking.to_keep(evaluation.attempts)
         await self._keep(planned, todo, evaluation, content, cost=asking.cost, seconds=seconds, replies=replies)
 

@@ -34,14 +34,17 @@ class Committer:
         answers: tuple[tuple[Any, ...], ...] = (),
         evaluations: tuple[tuple[Any, ...], ...] = (),
         replies: Sequence[FoundReply | tuple[Any, ...]] = (),
+        asked: Sequence[tuple[int, str]] = (),
     ) -> None:
         """Hand in rows, and wait until they are committed; raises ``StoreError`` when they could not be.
 
-        Replies for the cache are in the one row that is handed in with them.
+        Replies for the cache are in the one row that is handed in with them. ``asked`` are the requests in batches
+        whose answers that row has.
         """
         loop = asyncio.get_running_loop()
         self._batch.answers.extend(answers)
         self._batch.evaluations.extend(evaluations)
+        self._batch.asked.extend(asked)
         for reply in replies:
             if isinstance(reply, FoundReply):
                 reply = reply.at((evaluations or answers)[0], is_answer=not evaluations)  # noqa: PLW2901

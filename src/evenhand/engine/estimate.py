@@ -5,28 +5,31 @@ Nothing is sent. Each evaluator is let go as far as its first questions, which a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from evenhand.domain.ask import Ask, Call, Evaluator, Exec, Steps
-from evenhand.domain.contract import Checks, FieldContract
-from evenhand.domain.evaluation import Usage
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.budget import Budget, Limits
 from evenhand.engine.cached_replies import cache_key
-from evenhand.engine.first_steps import CHARACTERS_A_TOKEN, JUDGMENT_TOKENS, all_steps, first_wants
+from evenhand.engine.first_steps import all_steps, first_wants
 from evenhand.engine.gateway import Gateway
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import planned_cases
 from evenhand.engine.targets.base import Target
-from evenhand.models.prices import PRICES_AS_OF, PriceBook, cost
+from evenhand.engine.token_estimate import (
+    CHARACTERS_A_TOKEN,
+    ITEM_TOKENS,
+    JUDGMENT_TOKENS,
+    OTHER_CHARACTERS_A_TOKEN,
+    expected_cost,
+    expected_usage,
+    tokens_in,
+)
+from evenhand.models.prices import PRICES_AS_OF, PriceBook
 from evenhand.store.store import Store
 
-# Outside ASCII a token holds less: in most scripts a character or two.
-OTHER_CHARACTERS_A_TOKEN: Final = 1.5
-ITEM_TOKENS: Final = 50
 ANSWER_TOKENS: Final = 200
 
 RULES: Final = (
@@ -36,6 +39,7 @@ RULES: Final = (
     "Reasoning tokens are billed too, but are not included in these figures.",
     "The upper end assumes that every question takes as many attempts as are allowed.",
 )
+BATCH_RULE: Final = "Dollars are at the batch price, which is half the price of single requests."
 CASCADE_RULE: Final = (
     "The lower end assumes that the first stage of a cascade always decides, the upper end that all stages are asked."
 )
@@ -56,6 +60,9 @@ class ModelEstimate:
     output_tokens: int = 0
     low: float | None = 0.0
     high: float | None = 0.0
+    # What the same would cost without batches.
+    low_alone: float | None = 0.0
+    high_alone: float | None = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as plain JSON values."""
@@ -79,6 +86,15 @@ class Estimate:
     programs: int = 0
     functions: int = 0
     has_cascade: bool = False
+    batch: bool = False
+
+    @property
+    def saving(self) -> tuple[float, float] | None:
+        """How many dollars batches save, at least and at most; None where a price is unknown."""
+        low, high = _sum(model.low_alone for model in self.models), _sum(model.high_alone for model in self.models)
+        if low is None or high is None or self.low is None or self.high is None:
+            return None
+        return low - self.low, high - self.high
 
     @property
     def calls(self) -> int:
@@ -117,7 +133,7 @@ class Estimate:
         parts = [f"{_format_range(self.calls, self.most_calls)} call{'' if self.most_calls == 1 else 's'} to models"]
         parts += [f"{self.cached:,} from the cache"] if self.cached else []
         parts.append(f"about {tokens:,} tokens in")
-        parts.append(f"{_dollars(self.low, self.high)} dollars")
+        parts.append(f"{_dollars(self.low, self.high)} dollars{' at the batch price' if self.batch else ''}")
         return ", ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
@@ -133,6 +149,7 @@ class Estimate:
             "cost": _range(self.low, self.high),
             "prices_as_of": PRICES_AS_OF,
             "rules": list(self.rules),
+            **({"batch": {"saving": None if self.saving is None else _range(*self.saving)}} if self.batch else {}),
         }
 
     def text(self) -> str:
@@ -157,7 +174,10 @@ class Estimate:
             for model in self.models
         ]
         rows.append(("total", _format_range(self.calls, self.most_calls), "", "", _dollars(self.low, self.high)))
-        notes = [*self.rules, f"Prices are as of {PRICES_AS_OF}, or your own; unknown ones can be set under 'prices'."]
+        notes = [] if not self.batch else [BATCH_RULE]
+        if self.batch and self.saving is not None:
+            notes.append(f"Batches save {_dollars(*self.saving)} dollars.")
+        notes += [*self.rules, f"Prices are as of {PRICES_AS_OF}, or your own; unknown ones can be set under 'prices'."]
         return "\n".join([", ".join(parts), "", *_table(rows), "", *notes])
 
 
@@ -213,13 +233,15 @@ def estimate(
     repeat: int,
     prices: PriceBook,
     cached: Callable[[Ask, int], bool],
+    batch: bool = False,
 ) -> Estimate:
     """Estimate a run; the cases stream. The target answers those that bring no answer.
 
     ``cached`` says whether the reply to a question is in the cache, in each of the repeats, from 0: such replies are
-    free. That of a question about an answer which is still to be made cannot be there.
+    free. That of a question about an answer which is still to be made cannot be there. With ``batch``, everything is
+    asked in batches.
     """
-    tally = _Tally(prices=prices, cached=cached, repeat=repeat)
+    tally = _Tally(prices=prices, cached=cached, repeat=repeat, batch=batch)
     count = 0
     for planned in cases:
         count += 1
@@ -238,17 +260,8 @@ def estimate(
         programs=tally.programs,
         functions=tally.functions,
         has_cascade=tally.has_cascade,
+        batch=batch,
     )
-
-
-def tokens_in(text: str) -> int:
-    """Guess how many tokens a text has.
-
-    >>> tokens_in("Capital of France?"), tokens_in("フランスの首都")
-    (5, 5)
-    """
-    plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
-    return math.ceil(plain / CHARACTERS_A_TOKEN + (len(text) - plain) / OTHER_CHARACTERS_A_TOKEN)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -258,6 +271,7 @@ class _Tally:
     prices: PriceBook
     cached: Callable[[Ask, int], bool]
     repeat: int
+    batch: bool = False
     models: dict[str, ModelEstimate] = field(default_factory=dict)
     programs: int = 0
     functions: int = 0
@@ -280,14 +294,13 @@ class _Tally:
         for want in first_wants(steps):
             match want:
                 case Ask():
-                    tokens = _reply_tokens(want) if reply_tokens is None else reply_tokens
-                    self._ask(want, attempts, tokens, is_known, is_sure)
+                    self._ask(want, attempts, reply_tokens, is_known, is_sure)
                 case Exec():
                     self.programs += self.repeat
                 case Call():
                     self.functions += self.repeat
 
-    def _ask(self, ask: Ask, attempts: int, reply_tokens: int, is_known: bool, is_sure: bool) -> None:
+    def _ask(self, ask: Ask, attempts: int, reply_tokens: int | None, is_known: bool, is_sure: bool) -> None:
         name = ask.judge.name
         so_far = self.models.get(name) or ModelEstimate(model=name)
         free = sum(is_known and self.cached(ask, sample) for sample in range(self.repeat))
@@ -295,12 +308,9 @@ class _Tally:
         # Without a contract any reply will do, and is never asked for again.
         most_calls = calls * (attempts if ask.contract is not None else 1)
         calls, free = (calls, free) if is_sure else (0, 0)
-        usage = Usage(
-            input_tokens=sum(tokens_in(message.content) for message in ask.messages),
-            output_tokens=reply_tokens,
-        )
-        price = self.prices.price_of(name)
-        each = None if price is None or not price.covers(usage.input_tokens) else cost(usage, price)
+        usage = expected_usage(ask, reply_tokens)
+        each = expected_cost(ask, usage, self.prices, batch=self.batch)
+        alone = expected_cost(ask, usage, self.prices)
         self.models[name] = replace(
             so_far,
             calls=so_far.calls + calls,
@@ -310,16 +320,9 @@ class _Tally:
             output_tokens=so_far.output_tokens + calls * usage.output_tokens,
             low=_plus(so_far.low, calls, each),
             high=_plus(so_far.high, most_calls, each),
+            low_alone=_plus(so_far.low_alone, calls, alone),
+            high_alone=_plus(so_far.high_alone, most_calls, alone),
         )
-
-
-def _reply_tokens(ask: Ask) -> int:
-    if ask.max_tokens is not None:
-        return min(ask.max_tokens, JUDGMENT_TOKENS)
-    items = 0
-    if isinstance(ask.contract, FieldContract):
-        items = sum(len(field.items) for field in ask.contract.fields if isinstance(field, Checks))
-    return JUDGMENT_TOKENS + items * ITEM_TOKENS
 
 
 def _plus(so_far: float | None, calls: int, each: float | None) -> float | None:
@@ -328,8 +331,8 @@ def _plus(so_far: float | None, calls: int, each: float | None) -> float | None:
     return None if each is None else so_far + calls * each
 
 
-def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool) -> Estimate:
-    """Estimate a run."""
+def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool, batch: bool = False) -> Estimate:
+    """Estimate a run, at the batch price if it asks in batches."""
     gateway = Gateway(store, budget=Budget(Limits()), prices=job.prices, concurrency=1, use_cache=use_cache)
     return estimate(
         (written.given for written in planned_cases(store, job, scope)),
@@ -338,6 +341,7 @@ def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool) -> Estima
         repeat=scope.repeat,
         prices=job.prices,
         cached=cached_replies(store, gateway),
+        batch=batch,
     )
 
 

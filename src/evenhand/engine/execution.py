@@ -44,11 +44,12 @@ def runner_for(
     on_outage: OutageObserver,
     observers: Sequence[Observer] = (),
     confirm: Confirm | None = None,
+    on_batch: Callable[[str], None] | None = None,
 ) -> Runner:
     """Return the runner of a run: one that emits spans and events where the program has OpenTelemetry set up."""
     found = telemetry.current()
     make = Runner if found is None else functools.partial(TracedRunner, telemetry=found)
-    return make(store, run, job, pace, observers=observers, tell=on_outage, confirm=confirm)
+    return make(store, run, job, pace, observers=observers, tell=on_outage, confirm=confirm, on_batch=on_batch)
 
 
 # Makes the runner of a run, as ``runner_for`` does; what it needs for that lasts as long as the run.

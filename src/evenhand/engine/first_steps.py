@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from evenhand.domain.ask import Evaluator, Steps, Want
 from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Evaluation
 from evenhand.domain.verdict import Verdict
+from evenhand.engine.token_estimate import CHARACTERS_A_TOKEN, JUDGMENT_TOKENS
 from evenhand.evaluators.aggregators import ByModel, ByProgram, Member
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS
 from evenhand.evaluators.cascade import Cascade
 from evenhand.evaluators.composite import CompositeEvaluator
-
-CHARACTERS_A_TOKEN: Final = 4
-# How long the reply of a judge is taken to be.
-JUDGMENT_TOKENS: Final = 200
 
 
 def first_wants(steps: Steps[Any]) -> tuple[Want, ...]:

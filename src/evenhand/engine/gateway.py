@@ -10,13 +10,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from evenhand.domain.ask import Ask, ModelClient
-from evenhand.domain.evaluation import MAX_RAW, Attempt
+from evenhand.domain.evaluation import Attempt
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
+from evenhand.domain.run import RunRecord
 from evenhand.drive.driver import Deadline, ask_now
+from evenhand.engine.batch_queue import BatchQueue, NotInBatchError
 from evenhand.engine.breaker import PROBE, PROBE_SECONDS, Breaker, OutageObserver, Patience
 from evenhand.engine.budget import Budget, Reservation
-from evenhand.engine.cached_replies import cache_key, first_token_to, reply_from, reply_to
+from evenhand.engine.cached_replies import KeptReplies, cache_key, reply_from
 from evenhand.engine.compact_sets import BloomFilter
 from evenhand.engine.concurrency_limit import OUTAGE, REFUSED, ConcurrencyLimit, LimitClosed
 from evenhand.engine.identity import canonical
@@ -25,8 +27,6 @@ from evenhand.engine.question_costs import question_of
 from evenhand.models.prices import PriceBook
 from evenhand.models.rate_limit import RateLimit
 from evenhand.models.retry import BUDGET
-from evenhand.store.replies import FoundReply
-from evenhand.store.rows import reply_row
 from evenhand.store.store import Store
 
 # How often a question is asked anew after an outage: one that brings its provider down must come to an end.
@@ -71,6 +71,7 @@ class Gateway:
         self.budget = budget
         self.stopped: str | None = None
         self.put = ask_now
+        self.batches: BatchQueue | None = None
         # Evaluations that were begun may go on to their end, and no others.
         self.draining = False
         self.cached = 0
@@ -86,9 +87,22 @@ class Gateway:
         self._clients: dict[int, Entry] = {}
         self._ended = asyncio.Event()
 
-    def asking(self, sample: int) -> Asking:
-        """Begin to ask for one evaluation."""
-        return Asking(self, sample)
+    def ask_in_batches(self, run: RunRecord, **how: Any) -> None:
+        """Ask everything in batches, in a way that ``BatchQueue`` describes."""
+        self.batches = BatchQueue(self._store, run, budget=self.budget, prices=self.prices, stop=self.stop, **how)
+
+    @property
+    def pending_batches(self) -> list[str]:
+        """The batches that are waited for, in words."""
+        return [] if self.batches is None else [batch.words for batch in self.batches.pending]
+
+    def local_place(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """Take a place for an evaluation; only where they are asked in batches is there a limit to these."""
+        return contextlib.nullcontext() if self.batches is None else self.batches.places.taken()
+
+    def asking(self, sample: int, where: str = "") -> Asking:
+        """Begin to ask for one evaluation; ``where`` tells it from all others of the run."""
+        return Asking(self, sample, where)
 
     def entry_of(self, client: ModelClient) -> Entry:
         """Return what the gateway knows of a client."""
@@ -153,11 +167,15 @@ class Gateway:
     def stop(self, why: str) -> None:
         """Ask nothing any more."""
         self.stopped = self.stopped or why
+        if self.batches is not None:
+            self.batches.stop(self.stopped)
         self._wait_for_nobody()
 
     def drain(self) -> None:
         """Begin no other evaluation, and wait for no provider that is gone."""
         self.draining = True
+        if self.batches is not None:
+            self.batches.give_up(_INTERRUPTED)
         self._wait_for_nobody()
 
     def _wait_for_nobody(self) -> None:
@@ -168,6 +186,8 @@ class Gateway:
 
     async def close(self) -> None:
         """End what is still under way."""
+        if self.batches is not None:
+            await self.batches.close()
         for breaker in self._breakers.values():
             breaker.lane.end_pause()
             await breaker.close()
@@ -194,12 +214,16 @@ class Gateway:
 class Asking:
     """The questions of one evaluation: what they cost, and the replies that the cache may keep."""
 
-    __slots__ = ("_begun", "_calls", "_gateway", "_kept", "_sample", "cost")
+    __slots__ = ("_begun", "_calls", "_gateway", "_kept", "_sample", "_where", "asked", "cost", "waited")
 
-    def __init__(self, gateway: Gateway, sample: int) -> None:
+    def __init__(self, gateway: Gateway, sample: int, where: str = "") -> None:
         self._gateway = gateway
         self._sample = sample
-        self._kept: list[tuple[str, str, Reply]] = []
+        self._where = where
+        # How many questions went into batches, and how many seconds their answers took.
+        self.asked = 0
+        self.waited = 0.0
+        self._kept = KeptReplies()
         self._begun = False
         self._calls = 0
         self.cost: float | None = 0.0
@@ -207,14 +231,13 @@ class Asking:
     async def ask(self, ask: Ask, deadline: Deadline) -> Reply | Unanswered:
         """Ask a judge, or find that it was asked before."""
         gateway = self._gateway
-        entry = gateway.entry_of(ask.judge)
-        client, breaker, identity, rate = entry
-        key = None
-        if identity is not None:
-            key = cache_key(identity, ask, self._sample)
-            if key in gateway.remembered and (stored := await gateway.look_up(key)) is not None:
-                gateway.cached += 1
-                return reply_from(stored)
+        client, breaker, identity, rate = gateway.entry_of(ask.judge)
+        key = None if identity is None else cache_key(identity, ask, self._sample)
+        if gateway.batches is not None:
+            with contextlib.suppress(NotInBatchError):
+                return await self._ask_in_batch(ask, key, deadline, gateway.batches)
+        if key is not None and (cached := await self._from_cache(key)) is not None:
+            return cached
         anew = 0
         before: tuple[Attempt, ...] = ()
         while True:
@@ -244,17 +267,40 @@ class Asking:
             anew, before = anew + 1, (*before, *answer.attempts)
         if before:
             answer = replace(answer, attempts=(*before, *answer.attempts))
-        return answer if isinstance(answer, Unanswered) else self._note(answer, ask, key)
+        return answer if isinstance(answer, Unanswered) else self._kept.note(answer, ask, key)
 
-    def _note(self, reply: Reply, ask: Ask, key: str | None) -> Reply:
-        """Note a reply for the cache, or shorten one that is too long to be used."""
-        if len(reply.text) > MAX_RAW and ask.contract is not None:
-            # No verdict is that long. It will be asked for again, and what cannot be used need not be held meanwhile.
-            *earlier, last = reply.attempts
-            return replace(reply, attempts=(*earlier, last.shortened()))
-        if key is not None and (reply.finish == "stop" or ask.max_tokens == 1):  # one token is all it was to say
-            self._kept.append((key, ask.judge.name, reply))
-        return reply
+    async def _from_cache(self, key: str) -> Reply | None:
+        if key not in self._gateway.remembered or (stored := await self._gateway.look_up(key)) is None:
+            return None
+        self._gateway.cached += 1
+        return reply_from(stored)
+
+    async def _ask_in_batch(
+        self, ask: Ask, key: str | None, deadline: Deadline, batches: BatchQueue
+    ) -> Reply | Unanswered:
+        """Ask together with others. What was submitted before, and is paid for, comes before the cache."""
+        item = batches.item_of(ask, self._sample, f"{self._where} {self.asked}")
+        self.asked += 1
+        if item not in batches:
+            if not batches.submits:
+                raise NotInBatchError
+            if key is not None and (cached := await self._from_cache(key)) is not None:
+                return cached
+            self._require_leave()
+        began = time.monotonic()
+        try:
+            answer = await batches.ask(ask, item, self._where)
+        except LimitClosed as closed:
+            raise Abandoned(str(closed)) from None
+        finally:
+            waited = time.monotonic() - began
+            self.waited += waited
+            deadline.put_off(waited)
+        self._begun = True
+        self._calls += len(answer.attempts)
+        cost = self._cost_of(ask.judge, answer.attempts)
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+        return answer if isinstance(answer, Unanswered) else self._kept.note(answer, ask, key)
 
     async def _reserve(self, ask: Ask, deadline: Deadline) -> Reservation | None:
         """Reserve what a question may cost, where dollars are limited; wait while others may leave enough for it."""
@@ -351,14 +397,4 @@ class Asking:
 
     def to_keep(self, attempts: tuple[Attempt, ...]) -> list[tuple[Any, ...]]:
         """Return what the cache may keep: of the replies, those that the evaluation found no fault with (SPEC-S5)."""
-        rows: list[tuple[Any, ...]] = []
-        for key, model, reply in self._kept:
-            for place, attempt in enumerate(attempts):
-                if attempt is reply.attempts[-1] and attempt.error is None:
-                    if attempt.raw == reply.text:
-                        rest = first_token_to(reply) if reply.first_token else None
-                        rows.append(FoundReply(key, model, place, len(reply.text), rest))
-                    else:  # it is nowhere else in these words
-                        rows.append(reply_row(key, model, reply_to(reply)))
-                    break
-        return rows
+        return self._kept.rows(attempts)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from evenhand.store.store import Store
 
 DEFAULT_CONCURRENCY: Final = 32
+# How many evaluations may wait for batches at once.
+DEFAULT_BATCH_EVALUATIONS: Final = 10_000
 DEFAULT_OUTAGE_SECONDS: Final = 600.0
 DEFAULT_CONSECUTIVE_ERRORS: Final = 20
 
@@ -96,7 +98,8 @@ class Pace:
     With a ``slow_start``, an account is asked few questions at first, and more while it answers.
     ``drain_seconds`` is how long pending requests may take after an interrupt, ``outage_timeout`` how many seconds the
     run waits for a provider that has stopped answering before it stops. ``max_consecutive_errors`` is how many errors
-    of one kind an evaluator may have that has scored nothing; 0 means any number.
+    of one kind an evaluator may have that has scored nothing; 0 means any number. With ``batch``, everything is asked
+    in batches, and ``concurrency`` is how many evaluations may wait for these at once.
     """
 
     concurrency: int = DEFAULT_CONCURRENCY
@@ -107,6 +110,7 @@ class Pace:
     drain_seconds: float = 10.0
     outage_timeout: float = DEFAULT_OUTAGE_SECONDS
     max_consecutive_errors: int = DEFAULT_CONSECUTIVE_ERRORS
+    batch: bool = False
 
     @classmethod
     def of(
@@ -119,14 +123,16 @@ class Pace:
         retry_errors: bool = False,
         outage_timeout: float | None = None,
         max_consecutive_errors: int | None = None,
+        batch: bool = False,
     ) -> Pace:
         """Return the pace that options ask for; None stands for the default.
 
         >>> Pace.of(max_calls=10).concurrency
         32
         """
+        usual = DEFAULT_BATCH_EVALUATIONS if batch else DEFAULT_CONCURRENCY
         return cls(
-            concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
+            concurrency=usual if concurrency is None else concurrency,
             slow_start=concurrency is None,
             limits=Limits(max_calls=max_calls, max_cost=max_cost),
             use_cache=use_cache,
@@ -135,6 +141,7 @@ class Pace:
             max_consecutive_errors=(
                 DEFAULT_CONSECUTIVE_ERRORS if max_consecutive_errors is None else max_consecutive_errors
             ),
+            batch=batch,
         )
 
     def __post_init__(self) -> None:

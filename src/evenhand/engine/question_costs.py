@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.evaluation import Usage
-from evenhand.engine.first_steps import CHARACTERS_A_TOKEN, JUDGMENT_TOKENS
+from evenhand.engine.token_estimate import CHARACTERS_A_TOKEN, JUDGMENT_TOKENS
 from evenhand.models.prices import Price, cost
 
 # The model, and the name of the contract of its replies.

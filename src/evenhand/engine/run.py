@@ -58,6 +58,8 @@ class Progress:
         self.latest_error: str | None = None
         # Which provider is gone and waited for, in words.
         self.paused: str | None = None
+        # Which batches are waited for, in words.
+        self.batches: list[str] = []
         # Whether nearly all workers of a cluster wait for replies, so that more of them would not help.
         self.waits_for_provider = False
 

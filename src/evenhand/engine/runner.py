@@ -23,7 +23,7 @@ from evenhand.engine.never_scored import Confirm, NeverScoredWatch
 from evenhand.engine.overview import LiveOverview
 from evenhand.engine.plan import extend
 from evenhand.engine.run import Progress, stop_reason
-from evenhand.engine.work import Todo, Work, drawn_work, remaining_work
+from evenhand.engine.work import Todo, Work, answer_place, drawn_work, evaluation_place, remaining_work
 from evenhand.models.retry import RetryPolicy
 from evenhand.store.results import case_at
 from evenhand.store.run_owner import HEARTBEAT_SECONDS
@@ -47,6 +47,7 @@ class Runner:
         observers: Sequence[Observer] = (),
         tell: OutageObserver | None = None,
         confirm: Confirm | None = None,
+        on_batch: Callable[[str], None] | None = None,
         probe_intervals: RetryPolicy = PROBE_INTERVALS,
     ) -> None:
         self._store = store
@@ -54,6 +55,7 @@ class Runner:
         self._job = job
         self._pace = pace
         self._observers = observers
+        self._on_batch = on_batch
         self.budget = Budget(pace.limits)
         self.gateway = Gateway(
             store,
@@ -94,6 +96,7 @@ class Runner:
         progress.cost = budget.cost if budget.cost_is_known else None
         progress.forecast = self._costs.forecast(progress.total - progress.done, spent=budget.cost)
         progress.paused = self._paused
+        progress.batches = self.gateway.pending_batches
         return progress
 
     async def run(self) -> RunRecord:
@@ -109,6 +112,7 @@ class Runner:
         self._overview = LiveOverview(self._run) if judged == 0 else None
         heart = asyncio.create_task(self._beat())
         try:
+            await self._begin_batches()
             self._early = await asyncio.to_thread(  # it reads the whole run
                 early_stop_of, self._store, self._run, self._job, self.gateway, retry_errors=self._pace.retry_errors
             )
@@ -125,6 +129,18 @@ class Runner:
             await asyncio.wait([heart])
             await self.gateway.close()
         return await self._with_store(self._mark_end)
+
+    async def _begin_batches(self) -> None:
+        """Ask in batches if that is wanted; if not, those of an earlier process are read: they are paid for."""
+        submits = self._pace.batch
+        asked = {} if submits else await self._with_store(self._store.provider_batches.items, self._run)
+        if submits or asked:
+            self.gateway.ask_in_batches(
+                self._run,
+                busy=lambda: self._pace.concurrency - self._hand.free_places,
+                tell=self._on_batch,
+                submits=submits,
+            )
 
     async def _with_store(self, act: Callable[..., Result], *args: Any) -> Result:
         """Use the store: on the loop if that is quick, else in a thread, since a connection may have to be replaced."""
@@ -210,7 +226,7 @@ class Runner:
             return self._mark(RunStatus.FINISHED)
         if self.gateway.stopped is not None:
             return self._mark(RunStatus.STOPPED, stop_reason(self.gateway.stopped, self.progress))
-        return self._mark(RunStatus.INTERRUPTED, "it was interrupted")
+        return self._mark(RunStatus.INTERRUPTED, "; ".join(["it was interrupted", *self.gateway.pending_batches]))
 
     def _mark(self, status: RunStatus, reason: str = "") -> RunRecord:
         """Say how the run ended, and what it took that is in no evaluation."""
@@ -255,7 +271,8 @@ class Runner:
         self, planned: PlannedCase, made: MadeAnswer, row: tuple[Any, ...], replies: list[Any]
     ) -> None:
         """Commit an answer of the target."""
-        await self._committer.commit(answers=(row,), replies=replies)
+        asked = () if (batches := self.gateway.batches) is None else batches.asked_for(answer_place(*row[1:4]))
+        await self._committer.commit(answers=(row,), replies=replies, asked=asked)
         self._costs.add_answer(planned, made.cost)
         if self._overview is not None:
             self._overview.add_answer(planned, made, row[-1])
@@ -264,7 +281,8 @@ class Runner:
         self, planned: PlannedCase, todo: Todo, judgment: Judgment, row: tuple[Any, ...], replies: list[Any]
     ) -> None:
         """Commit an evaluation, and tell everybody who watches the run."""
-        await self._committer.commit(evaluations=(row,), replies=replies)
+        asked = () if (batches := self.gateway.batches) is None else batches.asked_for(evaluation_place(*row[1:5]))
+        await self._committer.commit(evaluations=(row,), replies=replies, asked=asked)
         if self._overview is not None:
             self._overview.add_evaluation(planned, todo.place, judgment, row[-1])
         await self._note(planned, judgment)

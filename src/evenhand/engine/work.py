@@ -39,6 +39,16 @@ class Work(NamedTuple):
     made: MadeAnswer | None
 
 
+def evaluation_place(position: int, place: int, sample: int, number: int) -> str:
+    """Return what tells an evaluation from all others of a run."""
+    return f"{position} {place} {sample} {number}"
+
+
+def answer_place(position: int, sample: int, number: int) -> str:
+    """Return what tells an answer of the target from all others of a run."""
+    return f"answer {position} {sample} {number}"
+
+
 def remaining_work(
     store: Store, run: RunRecord, job: Job, *, first: int, resuming: bool, retry_errors: bool
 ) -> Iterator[Work]:

@@ -11,7 +11,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.scale import is_finite_number
-from evenhand.domain.verdict import Thresholds, Verdict, reaches
+from evenhand.domain.verdict import Thresholds, reaches
 from evenhand.evaluators.base import BaseEvaluator
 from evenhand.evaluators.members import distinct_names, guarded, made_members, on_record, trail_of
 from evenhand.trust.confidence import confidence_of
@@ -141,15 +141,10 @@ class Cascade(BaseEvaluator):
 
 def stage_confidence(stage: Evaluator, evaluation: Evaluation) -> float | None:
     """Return how sure a stage is of its verdict; None where it has none, or cannot say."""
-    if evaluation.status is not Status.SCORED or evaluation.score is None:
+    if evaluation.status is not Status.SCORED:
         return None
     marks = getattr(stage, "thresholds", None)
-    return confidence_of(
-        evaluation.details,
-        score=evaluation.score,
-        passes=evaluation.verdict is Verdict.PASS,
-        pass_mark=(marks if isinstance(marks, Thresholds) else Thresholds()).pass_at,
-    )
+    return confidence_of(evaluation, pass_mark=(marks if isinstance(marks, Thresholds) else Thresholds()).pass_at)
 
 
 def _decider(asked: Sequence[Evaluation], decided: int | None) -> int | None:

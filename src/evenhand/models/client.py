@@ -99,7 +99,7 @@ class HttpModel:
         if self.endpoint.variable is not None:
             tell_address(self.name, _server(self.endpoint.written_url), self.endpoint.variable)
         # How this ask is put: the last form is tried, and kept for others once the server has taken it.
-        forms = [self._adjusted[0] if self._adjusted else self.generation]
+        forms = [self.form]
         return ask_with_retries(
             lambda seconds: self._ask_once(post, ask, forms, seconds, turn),
             policy=self.policy,
@@ -113,12 +113,43 @@ class HttpModel:
         self, post: Post, ask: Ask, forms: list[Generation], seconds: float, turn: Turn | None
     ) -> Reply:
         began = time.perf_counter()
+        try:
+            request = self.dialect.encode(ask, forms[-1])
+            response = await post(self.endpoint, request, seconds=seconds)
+        except TransportFault as fault:
+            raise self._scrubbed_fault(fault) from None
+        if turn is not None and (pause := exhausted_seconds(response.headers, now=time.time())) is not None:
+            turn.pause(pause)
+        return self._read(response, ask, forms, request, latency=time.perf_counter() - began)
+
+    @property
+    def form(self) -> Generation:
+        """How the model is asked, once the server has refused the way that the settings ask for."""
+        return self._adjusted[0] if self._adjusted else self.generation
+
+    def encode(self, ask: Ask, form: Generation) -> dict[str, Any]:
+        """Return the body of the request for an ask; raises ``TransportFault`` for what cannot be asked."""
+        return self.dialect.encode(ask, form)
+
+    def read(self, response: Response, ask: Ask, form: Generation) -> Reply:
+        """Read a response to what was asked in that form, from wherever it came; raises ``TransportFault``.
+
+        A fault that is ``at_once`` was about the form: from then on, the model has another.
+        """
+        forms = [form]
+        request = {} if response.status == 200 else self.dialect.encode(ask, form)  # looked at in complaints only
+        try:
+            return self._read(response, ask, forms, request, latency=0.0)
+        except TransportFault:
+            if len(forms) > 1 and forms[-1] != self.form:
+                self._keep(forms[-1])
+            raise
+
+    def _read(
+        self, response: Response, ask: Ask, forms: list[Generation], request: dict[str, Any], *, latency: float
+    ) -> Reply:
         generation = forms[-1]
         try:
-            request = self.dialect.encode(ask, generation)
-            response = await post(self.endpoint, request, seconds=seconds)
-            if turn is not None and (pause := exhausted_seconds(response.headers, now=time.time())) is not None:
-                turn.pause(pause)
             if not 200 <= response.status < 300:
                 self._raise_fault(response, ask, forms, request)
             body = response.json
@@ -128,22 +159,25 @@ class HttpModel:
         except RecursionError:
             raise TransportFault("invalid_body", "the response is nested too deep to be read", retryable=True) from None
         except TransportFault as fault:
-            # Scrubbed before it is cut: half a key is a secret too.
-            raise fault.saying(quoted(self.endpoint.scrub(fault.message[:_LONGEST_READ]))) from None
+            raise self._scrubbed_fault(fault) from None
         if len(forms) > 1:
             self._keep(generation)
         return Reply.said(
             self.endpoint.scrub_reply(storable(decoded.text)),
             finish=decoded.finish,
             usage=decoded.usage,
-            latency=time.perf_counter() - began,
+            latency=latency,
             first_token=self._scrubbed(decoded.first_token) if decoded.first_token else (),
             model=None if decoded.model is None else self.endpoint.scrub_reply(storable(decoded.model)),
         )
 
+    def _scrubbed_fault(self, fault: TransportFault) -> TransportFault:
+        # Scrubbed before it is cut: half a key is a secret too.
+        return fault.saying(quoted(self.endpoint.scrub(fault.message[:_LONGEST_READ])))
+
     def _keep(self, generation: Generation) -> None:
         """Ask in another way from now on; that a setting of the user's is left out is logged once."""
-        before = self._adjusted[0] if self._adjusted else self.generation
+        before = self.form
         for name in ("temperature", "top_p"):
             if getattr(before, name) is not None and getattr(generation, name) is None:
                 _log.warning("%s: the provider refuses %s for this model; it is asked without", self.name, name)

@@ -42,6 +42,7 @@ class Endpoint:
     connect_timeout: float = 10.0
     first_byte_timeout: float = 120.0
     max_body_bytes: int = 16 * 1024 * 1024
+    method: str = "POST"
     written_url: str = ""
     # The variable that has the address, where neither the user's suite nor the provider says it.
     variable: str | None = None
@@ -55,7 +56,7 @@ class Endpoint:
     def prepared(self) -> Prepared:
         """What need not be made anew for each request."""
         route = route_to(self.url, self.proxy, self.ca_file)
-        return Prepared(route=route, head=request_head(self.url, self.headers, route))
+        return Prepared(route=route, head=request_head(self.url, self.headers, route, self.method))
 
     @functools.cached_property
     def _scrubber(self) -> Scrubber:

@@ -83,8 +83,13 @@ _MOST_MEMBERS = 32
 
 
 async def post(endpoint: Endpoint, request: dict[str, Any], *, seconds: float) -> Response:
-    """Send a request and read the response, within ``seconds`` and the endpoint's limits."""
-    body, prepared = _encode(request), endpoint.prepared
+    """Post a JSON object and read the response, within ``seconds`` and the endpoint's limits."""
+    return await send(endpoint, _encode(request), seconds=seconds)
+
+
+async def send(endpoint: Endpoint, body: bytes, *, seconds: float) -> Response:
+    """Send a body as it is and read the response, within ``seconds`` and the endpoint's limits."""
+    prepared = endpoint.prepared
     pool = current_pool() or await open_pool()
     place = pool.place(prepared.route)
     connection = None

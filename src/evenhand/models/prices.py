@@ -15,6 +15,8 @@ from evenhand.domain.scale import is_finite_number
 from evenhand.models.resolve import normal_name
 
 _MILLION: Final = 1_000_000
+# What OpenAI, Anthropic and Google take for a request in a batch, of the price of one by itself.
+BATCH_SHARE: Final = 0.5
 _KEYS: Final = ("input", "output", "cached_input", "cache_write")
 _OPTIONAL: Final = ("cached_input", "cache_write")
 _EXAMPLE: Final = "{input: 0.25, output: 2.0, cached_input: 0.025}"
@@ -82,6 +84,24 @@ def cost(usage: Usage, price: Price) -> float:
     return (input_cost + usage.output_tokens * price.output) / _MILLION
 
 
+def batch_price(model: str, price: Price) -> Price:
+    """Return the price of a model in a batch: half, except that Gemini takes the full price of cached tokens.
+
+    >>> batch_price("openai/gpt-5-mini", PRICES["openai/gpt-5-mini"]).output
+    1.0
+    """
+    cached, kept = price.cached_input, price.cache_write
+    if cached is not None and not normal_name(model).startswith("gemini/"):
+        cached *= BATCH_SHARE
+    return replace(
+        price,
+        input=price.input * BATCH_SHARE,
+        output=price.output * BATCH_SHARE,
+        cached_input=cached,
+        cache_write=None if kept is None else kept * BATCH_SHARE,
+    )
+
+
 def saving(usage: Usage, price: Price) -> float:
     """Return how much less a request cost thanks to the provider's prompt cache, in dollars; below 0 if more.
 
@@ -141,23 +161,23 @@ class PriceBook:
                 continue
             if usage is None or price is None or not price.covers(usage.input_tokens):
                 return None
-            total += cost(usage, price)
+            total += cost(usage, batch_price(model, price) if attempt.batch else price)
         return total if math.isfinite(total) else None
 
     def priced(self, model: str, attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
         """Return requests to a model, each with what it cost: so reports can tell what was paid for nothing."""
         return tuple(
-            replace(attempt, cost=paid, saved=self._saving(model, attempt.usage))
+            replace(attempt, cost=paid, saved=self._saving(model, attempt))
             if (paid := self.cost_of(model, (attempt,)))
             else attempt
             for attempt in attempts
         )
 
-    def _saving(self, model: str, usage: Usage | None) -> float | None:
-        price = self.price_of(model)
+    def _saving(self, model: str, attempt: Attempt) -> float | None:
+        price, usage = self.price_of(model), attempt.usage
         if price is None or usage is None or not (usage.cached_tokens or usage.cache_write_tokens):
             return None
-        return saving(usage, price)
+        return saving(usage, batch_price(model, price) if attempt.batch else price)
 
 
 def price_of(model: str, overrides: Mapping[str, Any] | None = None) -> Price | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evenhand.domain.run import RunRecord
+from evenhand.domain.run import BATCH, RunRecord
 from evenhand.domain.summary import Summary
 from evenhand.reports.phrases import cost_text, counted
 
@@ -87,7 +87,7 @@ def effort_sentence(summary: Summary, run: RunRecord | None = None) -> str:
         parts.append(f"{summary.input_tokens:,} tokens in and {summary.output_tokens:,} out")
         parts += [f"cached by the provider: {cached}"] if (cached := prompt_cache_phrase(summary)) else []
     if effort.cost is not None:
-        parts.append(f"cost {effort.cost}")
+        parts.append(f"cost {effort.cost}{' at the batch price' if run is not None and run.options.get(BATCH) else ''}")
     if abandoned := "" if run is None else abandoned_phrase(run):
         parts.append(abandoned)
     return ", ".join(parts)

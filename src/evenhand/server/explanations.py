@@ -14,7 +14,8 @@ from typing import Final
 from markupsafe import Markup
 
 from evenhand.reports.html.markup import tag
-from evenhand.server.glossary import WORDS, Word
+from evenhand.server.glossary import WORDS
+from evenhand.server.word import Word
 
 _BY_NAME: Final = {name.lower(): word for word in WORDS for name in (word.label, *word.others)}
 _used: ContextVar[dict[str, Word] | None] = ContextVar("used", default=None)

@@ -2,48 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
-from markupsafe import Markup
-
-from evenhand.reports.html.markup import tag
-
-_SIGNS: Final = {"@": "-at-", "^": "-to-the-"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
-    """A word, what else it is called on pages, what it means, and where the documentation says more."""
-
-    label: str
-    sentence: str
-    link: str
-    others: tuple[str, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """The id of its explanation on a page."""
-        letters = (letter if letter.isalnum() else _SIGNS.get(letter, "-") for letter in self.label.lower())
-        return f"word-{''.join(letters)}"
-
-    @property
-    def explanation(self) -> Markup:
-        """Its explanation, which is shown when its button is pressed."""
-        return tag(
-            "div",
-            tag("p", self.label, class_="term"),
-            tag("p", self.sentence),
-            tag("p", tag("a", "More", href=self.link)),
-            id=self.id,
-            popover="",
-        )
-
-    def button(self, text: str, *, has_title: bool) -> Markup:
-        """Return the button that opens its explanation; with a title, pointing at it shows the sentence."""
-        title = self.sentence if has_title else None
-        return tag("button", text, type="button", class_="word", popovertarget=self.id, title=title)
-
+from evenhand.server.word import Word
 
 WORDS: Final = (
     Word(
@@ -233,6 +194,14 @@ WORDS: Final = (
         link="/help/costs",
     ),
     Word(
+        label="cached by the provider",
+        sentence=(
+            "The provider had kept the beginning of these prompts, which costs less than to read it again; this is not "
+            "Evenhand's own cache."
+        ),
+        link="/help/costs#prompt-caches-of-providers",
+    ),
+    Word(
         label="retries",
         others=("retry", "retried"),
         sentence="How often a model was asked again, because its reply could not be used or the request failed.",
@@ -343,6 +312,31 @@ WORDS: Final = (
         label="draw",
         sentence="The cases that people are to label: taken at random by a seed, each with a known chance.",
         link="/help/labels#the-draw",
+    ),
+    Word(
+        label="corrected pass rate",
+        sentence=(
+            "The share of all cases that people would pass, worked out from the judge's verdicts and the cases that "
+            "people labelled."
+        ),
+        link="/help/judge-card#in-the-report-of-a-run",
+    ),
+    Word(
+        label="judge card",
+        sentence=(
+            "What is known of a judge: how often it agrees with people and to which side it errs, or which probes it "
+            "passed and failed."
+        ),
+        link="/help/judge-card",
+    ),
+    Word(
+        label="attack success rate",
+        others=("attack success",),
+        sentence=(
+            "The share of bad answers that pass with an attack, such as an instruction to the judge, among those that "
+            "fail without it."
+        ),
+        link="/help/doctor#the-probes",
     ),
     Word(
         label="level",

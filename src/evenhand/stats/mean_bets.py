@@ -15,6 +15,7 @@ from evenhand.domain.verdict import FLOAT_NOISE
 from evenhand.stats.sample import BITS, whole
 
 BETS: Final = 20
+_RISKS: Final = tuple((place + 1) / (BETS + 1) for place in range(BETS))
 
 
 class MeanBets:
@@ -61,12 +62,12 @@ class MeanBets:
         self._take(score)
 
     def _bet(self, score: float, most: float, least: float) -> None:
-        for place in range(BETS):
-            risk = (place + 1) / (BETS + 1)
-            if most > 0:
-                self._for[place] *= 1 + risk * (score - most) / most
-            if least < 1:
-                self._against[place] *= 1 + risk * (least - score) / (1 - least)
+        if most > 0:
+            won = score - most
+            self._for = [held * (1 + risk * won / most) for held, risk in zip(self._for, _RISKS, strict=True)]
+        if least < 1:
+            won, rest = least - score, 1 - least
+            self._against = [held * (1 + risk * won / rest) for held, risk in zip(self._against, _RISKS, strict=True)]
 
     def _take(self, score: float | None) -> None:
         if self.judged >= self.cases:
@@ -100,8 +101,16 @@ class MeanBets:
 
     def passes_at(self, threshold: Fraction) -> bool:
         """Return whether the e-value for the mean has reached a threshold."""
-        return self.e_pass >= threshold
+        return _reaches(self.e_pass, threshold)
 
     def fails_at(self, threshold: Fraction) -> bool:
         """Return whether the e-value against the mean has reached a threshold."""
-        return self.e_fail >= threshold
+        return _reaches(self.e_fail, threshold)
+
+
+def _reaches(value: float, threshold: Fraction) -> bool:
+    """Compare without rounding, as fractions do; these take ten times as long."""
+    if math.isinf(value):
+        return True
+    numerator, denominator = value.as_integer_ratio()
+    return numerator * threshold.denominator >= threshold.numerator * denominator

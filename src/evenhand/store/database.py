@@ -11,7 +11,7 @@ import functools
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Final, TypeVar, cast
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
 from evenhand.domain.errors import ConnectionLostError, ReadOnlyError, StoreError
 
@@ -20,6 +20,13 @@ MOST_TRIES: Final = 20
 
 Result = TypeVar("Result")
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Space(NamedTuple):
+    """How many bytes the tables take, and how many of these are free for new rows; None if only the server knows."""
+
+    taken: int
+    free: int | None
 
 
 class Database(ABC):
@@ -226,6 +233,14 @@ class Database(ABC):
     @abstractmethod
     def has_table(self, name: str) -> bool:
         """Return whether there is a table of that name."""
+
+    @abstractmethod
+    def space(self) -> Space:
+        """Return how much space the tables take."""
+
+    @abstractmethod
+    def vacuum(self) -> None:
+        """Return the space of what was deleted to the disk. Nobody else can use the tables meanwhile."""
 
     @abstractmethod
     def lock(self) -> None:

@@ -237,6 +237,7 @@ _ATTEMPT: Final = {
     "dropped": _or_absent(_whole()),
     "model": _or_absent(_ANY_TEXT),
     "cost": _or_absent(_AMOUNT),
+    "batch": _or_absent(_FLAG),
     "saved": _or_absent(_number()),
 }
 _CHECK: Final = {"id": _ANY_TEXT, "satisfied": _FLAG, "reasoning": _or_absent(_ANY_TEXT)}

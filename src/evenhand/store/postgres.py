@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from evenhand.domain.errors import ConfigError, ConnectionLostError, StoreError
 from evenhand.domain.scrubber import Scrubber
-from evenhand.store.database import Database
+from evenhand.store.database import Database, Space
 from evenhand.store.location import UNTOLD, Location, is_misread, location_of
 from evenhand.store.run_owner import SILENT_SECONDS
 
@@ -198,6 +198,22 @@ class Postgres(Database):
     def has_table(self, name: str) -> bool:
         """Return whether there is a table of that name."""
         return self.rows("SELECT to_regclass(?) IS NOT NULL", [f"{SCHEMA}.{name}"]) == [(True,)]
+
+    def space(self) -> Space:
+        """Return how much space the tables and their indexes take."""
+        ((taken,),) = self.rows(
+            "SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n "
+            "ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'",
+            [SCHEMA],
+        )
+        return Space(taken=int(taken), free=None)
+
+    def vacuum(self) -> None:
+        """Write each table anew without what was deleted."""
+        self.require_writable()
+        tables = self.rows(f"SELECT tablename FROM pg_tables WHERE schemaname = '{SCHEMA}' ORDER BY tablename")  # noqa: S608 - our own name
+        for (table,) in tables:
+            self.execute(f"VACUUM (FULL, ANALYZE) {table}")
 
     def lock(self) -> None:
         """Within a transaction, wait until no other process is in one that asked for the same."""

@@ -31,6 +31,8 @@ class Batch:
     answers: list[tuple[Any, ...]] = field(default_factory=list)
     evaluations: list[tuple[Any, ...]] = field(default_factory=list)
     replies: list[tuple[Any, ...]] = field(default_factory=list)
+    # Requests in batches whose answers are in these rows: the run and the item of each.
+    asked: list[tuple[int, str]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.answers) + len(self.evaluations)

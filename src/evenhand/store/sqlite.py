@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import orjson
 
 from evenhand.domain.errors import ConfigError, StoreError
-from evenhand.store.database import Database
+from evenhand.store.database import Database, Space
 from evenhand.store.location import FOLDER
 from evenhand.store.verification import commits_after, has_frames, log_of
 
@@ -189,6 +189,19 @@ class SQLite(Database):
     def has_table(self, name: str) -> bool:
         """Return whether there is a table of that name."""
         return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [name]))
+
+    def space(self) -> Space:
+        """Return how much space the file takes, once what is in the log is in it."""
+        pages, free, size = (
+            self.rows(f"PRAGMA {pragma}")[0][0] for pragma in ("page_count", "freelist_count", "page_size")
+        )
+        return Space(taken=pages * size, free=free * size)
+
+    def vacuum(self) -> None:
+        """Write the file anew without what was deleted; that needs as much space beside it as the runs take."""
+        self.require_writable()
+        self.execute("VACUUM")
+        self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def lock(self) -> None:
         """Do nothing: whoever writes here is alone."""

@@ -12,8 +12,9 @@ from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import CaseResult, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.store import checksum, migrations
+from evenhand.store.batches import Batches
 from evenhand.store.case_digests import CaseDigests
-from evenhand.store.database import Database, atomic
+from evenhand.store.database import Database, Space, atomic
 from evenhand.store.idempotency import IdempotencyKeys
 from evenhand.store.judge_cards import JudgeCards
 from evenhand.store.labels import Labels
@@ -88,6 +89,7 @@ class Store:
         self.saved_filters = SavedFilters(database)
         self.labels = Labels(database)
         self.judge_cards = JudgeCards(database)
+        self.provider_batches = Batches(database)
         self.shared_texts = SharedTexts(database)
 
     @property
@@ -124,6 +126,14 @@ class Store:
                 return act()
 
         return self.repeated(once)
+
+    def space(self) -> Space:
+        """Return how much space the runs and everything else here take."""
+        return self.database.space()
+
+    def vacuum(self) -> None:
+        """Return the space of what was deleted to the disk, while nobody else can use the store."""
+        self.database.vacuum()
 
     def require_ready(self) -> None:
         """Raise ``StoreError`` if the database cannot be reached, or has not the tables of this version."""
@@ -284,6 +294,7 @@ class Store:
             _ADD_EVALUATION, list(map(checksum.sealed_evaluation, self.shared_texts.cut(batch.evaluations)))
         )
         self.replies.add(batch.replies)
+        self.provider_batches.forget(batch.asked)
 
     def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:
         """Yield the cases of a run, each with what was found about it, in suite order; memory stays flat."""

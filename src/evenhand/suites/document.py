@@ -14,6 +14,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.suites.credentials import literal_credentials
 from evenhand.suites.json_reader import JsonReader, read_lines
 from evenhand.suites.parquet import ARROW_TABLES, read_arrow_table
+from evenhand.suites.plain_yaml import plain_cases
 from evenhand.suites.rows import Rows
 from evenhand.suites.tables import OTHER_ENDINGS, TABLES, read_table
 from evenhand.suites.text_file import TextFile, require_file
@@ -66,13 +67,17 @@ Reader: TypeAlias = YamlReader | JsonReader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """The files of a suite; ``header`` is all but the cases, which are in ``case_files``, if these are known."""
+    """The files of a suite; ``header`` is all but the cases, which are in ``case_files``, if these are known.
+
+    ``first_case`` is the line from which cases beside the header may be read as plain ones.
+    """
 
     path: Path
     header: Mapped
     faults: tuple[Fault, ...]
     case_files: tuple[Path, ...]
     is_inline: bool = False
+    first_case: int | None = None
 
     def cases(self) -> Iterator[Piece]:
         """Read the cases as they are written, one by one, from the beginning."""
@@ -100,13 +105,24 @@ class Document:
                 raise ConfigError(f"{self.path}: {error}") from None
 
     def _pieces(self, path: Path) -> Iterator[Piece]:
+        read: int | None = 0
+        first_line = self.first_case if self.is_inline else 1
+        if first_line is not None and path.suffix.lower() in _YAML:
+            with TextFile(path) as file:
+                read = yield from plain_cases(file, first_line)
+            if read is None:
+                return
         with TextFile(path) as file:
             if path.suffix.lower() in _LINES:
                 yield from read_lines(file)
-            elif self.is_inline:
-                yield from (piece for piece in _reader(file, path).suite(_CASE_KEYS) if piece.key is None)
             else:
-                yield from _reader(file, path).cases()
+                yield from itertools.islice(self._parsed(file, path), read, None)
+
+    def _parsed(self, file: TextFile, path: Path) -> Iterator[Piece]:
+        reader = _reader(file, path)
+        if self.is_inline:
+            return (piece for piece in reader.suite(_CASE_KEYS) if piece.key is None)
+        return reader.cases()
 
 
 def _any_heading(_: list[str]) -> None:
@@ -179,6 +195,7 @@ def _read_document(path: Path, *, cases: Path | None = None) -> Document:
     case_key: str | None = None
     named: list[Piece] | None = None  # the files of cases
     inline = False
+    first_case: int | None = None
     with TextFile(path) as file:
         reader = _reader(file, path)
         pieces = reader.suite(_CASE_KEYS)
@@ -203,6 +220,7 @@ def _read_document(path: Path, *, cases: Path | None = None) -> Document:
                 if inline and (first := _first_item(path, reader, pieces)) is not None:
                     inline = first.key is not None or not isinstance(first.value, str)
                     named = None if inline else []
+                    first_case = first.line if isinstance(first.value, Mapped) and first.key is None else None
                     pieces = itertools.chain([first], pieces)
             if inline and not _may_have_more_keys(path, reader):
                 break
@@ -210,7 +228,12 @@ def _read_document(path: Path, *, cases: Path | None = None) -> Document:
     usual = () if cases is None else (cases,)
     files = usual if named is None else tuple(_case_files(path, case_key or "", named, faults))
     return Document(
-        path=path, header=header, faults=tuple(faults), case_files=(path,) if inline else files, is_inline=inline
+        path=path,
+        header=header,
+        faults=tuple(faults),
+        case_files=(path,) if inline else files,
+        is_inline=inline,
+        first_case=first_case,
     )
 
 

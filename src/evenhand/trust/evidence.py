@@ -14,7 +14,7 @@ from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import FLOAT_NOISE, Thresholds, Verdict, median_verdict, reaches
 from evenhand.trust.card import Basis, LabelCounts
-from evenhand.trust.confidence import CONFIDENCE, distance
+from evenhand.trust.confidence import distance, said_confidence
 
 _MOST_QUESTION: Final = 100
 _USUAL_MARK: Final = Thresholds().pass_at
@@ -137,7 +137,7 @@ def _confidence(evaluations: Sequence[Evaluation], far: float | None) -> float |
     """
     if len({evaluation.evaluator for evaluation in evaluations}) != 1:
         return None
-    given = [evaluation.details[CONFIDENCE] for evaluation in evaluations if CONFIDENCE in evaluation.details]
+    given = [said for said in map(said_confidence, evaluations) if said is not None]
     if not given:
         return far
     numbers = [number for number in given if is_finite_number(number) and 0 <= number <= 1]

@@ -17,8 +17,8 @@ from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import escaped, plain, plain_lines, strict_json
 from evenhand.stats.kappa import Kappa
 from evenhand.stats.refusal import Refused
+from evenhand.suites.suite_edit import definition_text
 from evenhand.tuner.result import Measured, Tuning, tuning_of
-from evenhand.tuner.suite_file import definition_text
 
 _NAME: Final = 60
 _HEADINGS: Final = ("prompt", "cases", "agreement", "sensitivity", "specificity", "kappa")

@@ -109,9 +109,14 @@ def look_at(response: Any) -> None:
 
 
 @pytest.fixture
-def client(tmp_path: Path, empty_database: Callable[[Path], str]) -> Iterator[TestClient]:
+def db(tmp_path: Path, empty_database: Callable[[Path], str]) -> str:
+    """The database that the server begins with, which is empty."""
+    return empty_database(tmp_path / "evenhand.db")
+
+
+@pytest.fixture
+def client(db: str) -> Iterator[TestClient]:
     """Talk to a server with a store of its own."""
-    db = empty_database(tmp_path / "evenhand.db")
     app = make_app(ServerSettings(db=db, token=Secret(TOKEN), page_wait_seconds=60.0))
     with TestClient(app, base_url="http://localhost:8642", follow_redirects=False) as made:
         made.event_hooks = {"request": [], "response": [look_at]}

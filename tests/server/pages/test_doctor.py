@@ -35,6 +35,7 @@ def test_the_page_and_the_api_have_what_the_card_has(
 
     assert "The judge failed 2 of 3 probes: scale_use, accuracy." in shown.text
     assert "<b>me" not in shown.text
+    assert 'popovertarget="word-attack-success-rate"' in shown.text
     assert parsed(client.get(address)).all("a", href=f"{address}/doctor")
     assert told["doctor"] == examination.found.as_dict()
     assert told["doctor"]["failed"] == ["scale_use", "accuracy"]

@@ -66,6 +66,7 @@ def test_the_card_is_shown_with_links_to_the_cases_that_differ(
     assert "24 cases labelled by Ann, Bob &lt;b&gt;, drawn at random with equal chances (seed 7)" in response.text
     assert HOSTILE not in response.text
     assert "style=" not in response.text.split("<main")[1]
+    assert 'popovertarget="word-judge-card"' in response.text
     assert card["differing"] > 0
     for one in card["differences"]:
         assert parsed(response).all("a", href=f"/runs/{run.id}/results/{one['position']}")
@@ -106,4 +107,5 @@ def test_the_run_shows_what_people_would_say_once_they_have_labelled_it(
     assert corrected["pass_rate"]["interval"]["low"] < corrected["pass_rate"]["value"]
     assert (corrected["labels"], corrected["judged"], corrected["basis"]) == (24, 40, "drawn")
     assert "by the labels of Ann and Bob &lt;b&gt; for 24 of 40 cases, drawn at random" in page
+    assert 'popovertarget="word-corrected-pass-rate"' in page
     assert [one["summary"]["corrected"] for one in listed] == [corrected]

@@ -6,11 +6,11 @@ import csv
 import io
 import json
 import re
+import shutil
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from starlette.testclient import TestClient
@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 from evenhand import Profile, RunStoppedError, audit, rank, score
 from evenhand.domain.run import RunStatus
 from evenhand.server.pages import profiles
+from evenhand.server.runs.profile_summaries import ProfileNumbers
 from evenhand.store.store import Store
 
 LABELS = re.compile(r'<profile_([A-Z]) id="\w+">\nworth (\d+)')
@@ -51,15 +52,36 @@ def scoring(messages: Any) -> str:
     return json.dumps({"score": 4 + 2 * ("10 years" in said) + ("Ben" in said) / 2, "justification": "Years."})
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> str:
-    return str(tmp_path / "evenhand.db")
+class Made(NamedTuple):
+    """A database with a ranking, its id, and what servers have worked out about it."""
+
+    db: str
+    run: str
+    numbers: ProfileNumbers
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Twelve profiles, ranked in groups of four."""
+    db = str(tmp_path_factory.mktemp("ranked") / "evenhand.db")
+    run = rank(PROFILES, criteria="Worth", judge=ordered, group_size=4, rounds=8, name="nurses", store=db).run.id
+    return Made(db, run, ProfileNumbers())
 
 
 @pytest.fixture
-def ranked(client: TestClient, db: str) -> str:
-    """Twelve profiles, ranked in groups of four, and the run's id."""
-    return rank(PROFILES, criteria="Worth", judge=ordered, group_size=4, rounds=8, name="nurses", store=db).run.id
+def db(request: pytest.FixtureRequest, db: str) -> str:
+    """The database that the server begins with: a copy of the one with the ranking, if the test is about that."""
+    if "ranked" in request.fixturenames:
+        shutil.copy(request.getfixturevalue("made").db, db)
+    return db
+
+
+@pytest.fixture
+def ranked(client: TestClient, made: Made) -> str:
+    """The ranking's id. It is worked out once, since that takes longer than a test."""
+    app: Any = client.app
+    app.state.profile_numbers = made.numbers
+    return made.run
 
 
 @pytest.fixture
@@ -161,6 +183,8 @@ def test_a_long_leaderboard_goes_on_on_further_pages(
 def test_what_takes_long_is_worked_out_while_the_page_says_so(
     client: TestClient, ranked: str, audited: str, wait_seconds: Callable[[float], None], may_end: threading.Event
 ) -> None:
+    app: Any = client.app
+    app.state.profile_numbers = ProfileNumbers()
     wait_seconds(0.0)
 
     assert "The ranking is being computed" in client.get(f"/runs/{ranked}/ranking").text

@@ -11,7 +11,7 @@ from evenhand.cli.apply_marks import apply_marks
 from evenhand.cli.console import Console, input_bytes
 from evenhand.cli.login_name import login_name
 from evenhand.cli.options import DB, ComparisonFiles, Db, Json, Quiet, RunOrLast, Yes
-from evenhand.cli.runs.labels import labels_in_suite
+from evenhand.cli.runs.labels import find_to_label, labels_in_suite
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.label import Label
@@ -77,7 +77,7 @@ def calibrate(
     _check_options(apply=apply, sure=sure, yes=yes, json=json)
     console = Console(quiet=quiet)
     with StoreLocation(db).opened(to_read=True) as store:
-        record = store.runs.find(run)
+        record = find_to_label(store, run, console)
         wanted = TrustLimits.of(record.definition.get("trust"))
         given = given_labels(store, record, labels)
         card = card_of(store, record, evaluator=evaluator or wanted.evaluator, labels=given)

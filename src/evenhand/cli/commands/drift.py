@@ -12,6 +12,7 @@ from evenhand.cli.commands.calibrate import given_labels
 from evenhand.cli.console import Console
 from evenhand.cli.options import ComparisonFiles, Estimate, PaceOptions
 from evenhand.cli.runs.finish import code_of, report_of, tell_end
+from evenhand.cli.runs.labels import find_to_label
 from evenhand.cli.runs.session import Session, open_session, pace_of
 from evenhand.cli.runs.start import require_known_prices, show_estimate
 from evenhand.domain.errors import ConfigError
@@ -106,7 +107,7 @@ def drift(
     console = Console(quiet=options.quiet)
     with StoreLocation(options.db).opened(to_read=True) as store:
         record = store.runs.find(now)
-        _, anchors = _anchors(store, then, wanted)
+        _, anchors = _anchors(store, then, wanted, console)
         report = _compared(store, anchors, record, wanted)
     return _show(report, console, wanted, json=options.json)
 
@@ -116,7 +117,7 @@ def _judge_again(session: Session, then: str, wanted: DriftOptions, options: Pac
     with StoreLocation(options.db).opened(to_read=True) as store:
         if not wanted.estimate:
             store.require_writable()
-        run, anchors = _anchors(store, then, wanted)
+        run, anchors = _anchors(store, then, wanted, session.console)
         if run is None:
             raise ConfigError(
                 f"{then} is the card of run {anchors.run}, which is not in this database, so its answers are not here; "
@@ -149,7 +150,7 @@ def _judge_again(session: Session, then: str, wanted: DriftOptions, options: Pac
     return _show(report, session.console, wanted, json=options.json)
 
 
-def _anchors(store: Store, then: str, wanted: DriftOptions) -> tuple[RunRecord | None, AnchorSet]:
+def _anchors(store: Store, then: str, wanted: DriftOptions, console: Console) -> tuple[RunRecord | None, AnchorSet]:
     """Return the anchors as they were judged then, and the run that has them, if it is here."""
     if is_card(then):
         anchors = read_card(then)
@@ -157,7 +158,7 @@ def _anchors(store: Store, then: str, wanted: DriftOptions) -> tuple[RunRecord |
             if given is not None and given != anchors.evaluator:
                 raise ConfigError(f"{name} is for a run; the card {then} has its labels and its evaluator in it")
         return run_of_card(store, anchors), anchors
-    run = store.runs.find(then)
+    run = find_to_label(store, then, console)
     require_suite(run)
     evaluator = wanted.evaluator or TrustLimits.of(run.definition.get("trust")).evaluator
     return run, anchors_of(store, run, evaluator=evaluator, labels=given_labels(store, run, wanted.labels))

@@ -12,6 +12,7 @@ from evenhand.cli.console import Console, input_bytes
 from evenhand.cli.label_session import LabelSession
 from evenhand.cli.login_name import login_name
 from evenhand.cli.options import DB, Db, Json, Quiet, RunOrLast
+from evenhand.cli.runs.labels import find_to_label
 from evenhand.domain.errors import ConfigError, NotFoundError
 from evenhand.domain.label import NOT_A_RATER, Draw, is_rater
 from evenhand.domain.run import RunRecord
@@ -93,7 +94,7 @@ def label(
     name = None if rater is None else rater.strip()
     console = Console(quiet=quiet)
     with StoreLocation(db).opened(to_read=True) as store:
-        record = store.runs.find(run)
+        record = find_to_label(store, run, console)
         if json:
             console.result(strict_json([each.as_dict() for each in store.labels.of(record)]))
         elif from_file is not None:

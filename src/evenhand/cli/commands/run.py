@@ -14,6 +14,7 @@ import typer
 from evenhand.cli.options import (
     Alpha,
     AnswersFrom,
+    Batch,
     Estimate,
     Fork,
     Judge,
@@ -48,7 +49,7 @@ from evenhand.suites.lint import kinship_notes
 from evenhand.suites.suite import Suite, job_of
 
 _OPTIONS_OF_A_NEW_RUN: Final = (
-    "only", "limit", "repeat", "answers_from", "label", "tag", "labels", "until_decided", "alpha",
+    "only", "limit", "repeat", "answers_from", "label", "tag", "labels", "until_decided", "alpha", "batch",
 )  # fmt: skip
 
 
@@ -67,6 +68,7 @@ def run(
     labels: LabelsFile = None,
     until_decided: UntilDecided = False,
     alpha: Alpha = None,
+    batch: Batch = False,
     estimate: Estimate = False,
     options: RetryOptions,
 ) -> ExitCode:
@@ -80,6 +82,9 @@ def run(
 
     With --until-decided, cases are judged in random order until the gates are decided; `evenhand resume` judges the
     others.
+
+    With --batch, the judges are asked in batches, at half price. The command waits for them; if it is interrupted,
+    `evenhand resume` finds them again, also days later.
 
     With --labels, or a suite that names labels under trust, labels by people are stored with the run: the report shows
     what people would say of all cases, gates can demand it, and the judge must reach what the suite says under trust.
@@ -104,6 +109,7 @@ def run(
                 overrides=overrides,
                 no_cache=options.no_cache,
                 labels=_labels(read, labels),
+                batch=batch,
             )
             runs.append(_SuiteRun(path, read, scope))
         for each in runs:
@@ -219,6 +225,9 @@ def resume(
     trust: Annotated[
         bool, typer.Option("--trust", help="Allow an imported run to start programs and use its own addresses.")
     ] = False,
+    no_batch: Annotated[
+        bool, typer.Option("--no-batch", help="Ask what no batch of the run has answered one by one, at full price.")
+    ] = False,
     judge: Judge = None,
     target: Target = None,
     options: RetryOptions,
@@ -241,4 +250,5 @@ def resume(
         store.require_writable()
         if is_imported(record) and not trust:
             require_trust(store, record)
-        return resume_run(store, record, session, options, typed=Overrides.typed(ctx, judge, target), fork=fork)
+        typed = Overrides.typed(ctx, judge, target)
+        return resume_run(store, record, session, options, typed=typed, fork=fork, one_by_one=no_batch)

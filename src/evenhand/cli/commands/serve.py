@@ -94,11 +94,8 @@ def serve(
     otherwise; then EVENHAND_TOKEN must be set, and every client must send that token. On this machine programs send it
     to make changes: Authorization: Bearer TOKEN.
     """
-    try:  # the server is an extra
-        from evenhand.server.app import serve as serve_app  # noqa: PLC0415
-        from evenhand.server.settings import ServerSettings, is_loopback  # noqa: PLC0415
-    except ImportError as error:
-        raise ConfigError(f"evenhand serve needs {error.name}: pip install 'evenhand[web]'") from None
+    from evenhand.server.settings import ServerSettings, is_loopback  # noqa: PLC0415
+
     if on is not None:
         from evenhand.cluster.ray_cluster import check_place  # noqa: PLC0415 - few servers need it
 
@@ -120,6 +117,10 @@ def serve(
         on=on,
         workers=workers,
     )
+    try:  # the server is an extra, and takes a while to load: what is wrong with the settings is said before
+        from evenhand.server.app import serve as serve_app  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError(f"evenhand serve needs {error.name}: pip install 'evenhand[web]'") from None
     console = Console(quiet=quiet)
     token_source = TOKEN_VARIABLE if variable else token_file
     with sent_telemetry(console):

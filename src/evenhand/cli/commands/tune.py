@@ -11,6 +11,7 @@ import typer
 
 from evenhand.cli.commands.calibrate import given_labels
 from evenhand.cli.options import Estimate, RunOptions, RunOrLast
+from evenhand.cli.runs.labels import find_to_label
 from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import Session, open_session
 from evenhand.cli.runs.start import NewRun, start_run
@@ -21,11 +22,11 @@ from evenhand.engine.store_location import StoreLocation
 from evenhand.models.resolve import unasked
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, written_whole
+from evenhand.suites.suite_edit import with_evaluator
 from evenhand.tuner.job import TuneJob, all_parts
 from evenhand.tuner.prepare import prepare, require_tunable
 from evenhand.tuner.result import tuning_of
 from evenhand.tuner.settings import FOLDS, HELD_OUT, SEED, SHOWN
-from evenhand.tuner.suite_file import tuned_suite
 
 _SUITES = (".yaml", ".yml")
 
@@ -85,7 +86,7 @@ def tune(
         unasked(estimate),
         StoreLocation(options.db).opened(to_read=estimate) as store,
     ):
-        record = store.runs.find(run)
+        record = find_to_label(store, run, session.console)
         require_tunable(record)
         _require_writable(record, suites)
         tuning = prepare(
@@ -144,7 +145,14 @@ def _write_suites(session: Session, report: Report, run: RunRecord, suites: Sequ
         if not found.adopted or found.evaluator is None:
             session.console.note(f"{path} was not written: nothing was adopted")
             continue
-        text = tuned_suite(Path(run.source or ""), found.evaluator)
+        text = with_evaluator(_text_of(run.source or ""), found.evaluator, name=run.source or "the suite")
         with written_whole(path) as out:
             out.write(text.encode())
         session.console.note(f"wrote {path}")
+
+
+def _text_of(suite: str) -> str:
+    try:
+        return Path(suite).read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{suite}: the suite cannot be read: {error}") from None

@@ -102,7 +102,8 @@ def finish(report: Report, console: Console, *, resume_command: str, outputs: Se
 def tell_end(run: RunRecord, console: Console, resume_command: str, *, is_told: bool = False) -> None:
     """Say why a run that is not finished ended, and how to resume it; ``is_told`` says that a report told why."""
     if run.status is RunStatus.INTERRUPTED:
-        console.error(f"interrupted; resume with: {resume_command}")
+        _, _, pending = run.reason.partition("it was interrupted; ")
+        console.error("; ".join(["interrupted", *([pending] if pending else []), f"resume with: {resume_command}"]))
     elif run.status is not RunStatus.FINISHED and not stopped_decided(run):
         _tell_stop(Failure.of(run.reason), console, resume_command, is_told=is_told)
 

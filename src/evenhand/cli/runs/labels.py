@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.api.last_run import run_to_label
 from evenhand.cli.console import Console
 from evenhand.cli.login_name import login_name
 from evenhand.domain.case import Case
@@ -23,6 +24,14 @@ from evenhand.trust.limits import TrustLimits
 
 if TYPE_CHECKING:
     from evenhand.labels.reuse import LabelFile
+
+
+def find_to_label(store: Store, wanted: str, console: Console) -> RunRecord:
+    """Find a run whose answers people label, and say which, where ``last`` is not the newest of all."""
+    record, note = run_to_label(store, wanted)
+    if note:
+        console.note(note)
+    return record
 
 
 def labels_in_suite(definition: Mapping[str, Any], source: str | None) -> str | None:

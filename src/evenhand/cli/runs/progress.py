@@ -77,6 +77,7 @@ def line(progress: Progress) -> str:
     parts += [f"{retries:,} {'retry' if retries == 1 else 'retries'}"] if retries else []
     parts += [f"{progress.cached:,} from the cache"] if progress.cached else []
     parts += ["paused"] if progress.paused else []
+    parts += [f"waiting for {counted(len(progress.batches), 'batch', 'batches')}"] if progress.batches else []
     parts += ["limited by the provider"] if progress.waits_for_provider and not progress.paused else []
     parts += [f"latest error: {plain(progress.latest_error, LONGEST_ERROR)}"] if progress.latest_error else []
     return ", ".join(parts)

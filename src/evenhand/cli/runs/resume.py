@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evenhand.cli.console import Console
 from evenhand.cli.options import RunOptions
 from evenhand.cli.runs.overrides import CommandScope, Overrides
 from evenhand.cli.runs.session import Session, pace_of
@@ -19,7 +20,7 @@ from evenhand.domain.early_decision import UntilDecided
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.label import LABELS_FILE
-from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run import BATCH, RunRecord, RunStatus
 from evenhand.domain.run_kind import AUDIT, RANKING, SCORING, is_doctor, is_tuning, mode_of
 from evenhand.engine.carry_over import case_differences, copy_finished, scope_of
 from evenhand.engine.job import Job
@@ -115,12 +116,28 @@ _OF_PROFILES = {
 
 
 def resume_run(
-    store: Store, run: RunRecord, session: Session, options: RunOptions, *, typed: Overrides, fork: bool = False
+    store: Store,
+    run: RunRecord,
+    session: Session,
+    options: RunOptions,
+    *,
+    typed: Overrides,
+    fork: bool = False,
+    one_by_one: bool = False,
 ) -> ExitCode:
-    """Resume a run, or a new one that keeps what is still valid of it, and return the exit code."""
+    """Resume a run, or a new one that keeps what is still valid of it, and return the exit code.
+
+    A run that asks in batches does so again, unless everything is to be asked ``one_by_one``.
+    """
+    if fork and (pending := store.provider_batches.of(run, pending=True)):
+        words = "; ".join(batch.words for batch in pending)
+        raise ConfigError(
+            f"run {run.id} waits for batches: {words}. Resume it as it is, or cancel them first with: "
+            f"evenhand runs cancel-batches {run.id}"
+        )
     overrides = typed.over(Overrides.of(run))
     options = replace(options, no_cache=options.no_cache or run.options.get("no_cache") is True)
-    job = _job_of(store, run, overrides, session)
+    job = _job_of(store, run, overrides, session.console)
     job = replace(job, timeout=options.timeout or job.timeout)
     require_prices(store, job, scope_of(run), options)
     if fork:
@@ -128,7 +145,8 @@ def resume_run(
     else:
         _require_same(store, run, job)
         run = _claim(store, run, job, session)
-    return session.work_on(store, run, job, pace_of(options, Definition(job.definition).concurrency))
+    batch = not one_by_one and run.options.get(BATCH) is True
+    return session.work_on(store, run, job, pace_of(options, Definition(job.definition).concurrency, batch=batch))
 
 
 def _claim(store: Store, run: RunRecord, job: Job, session: Session) -> RunRecord:
@@ -140,7 +158,7 @@ def _claim(store: Store, run: RunRecord, job: Job, session: Session) -> RunRecor
     return fill(store, run, job, scope_of(run))
 
 
-def _job_of(store: Store, run: RunRecord, overrides: Overrides, session: Session) -> Job:
+def _job_of(store: Store, run: RunRecord, overrides: Overrides, console: Console) -> Job:
     """Return what a run is to do, by what it is: of a suite, or of a command with cases of its own."""
     if drift_of(run) is not None:
         if overrides != Overrides():
@@ -160,11 +178,11 @@ def _job_of(store: Store, run: RunRecord, overrides: Overrides, session: Session
         does, again = _OF_PROFILES[mode]
         job = with_next_rounds(_stored_job(store, run, overrides, cases="profiles", does=does, again=again))
     else:
-        job = _suite_job(store, run, overrides, session)
+        job = suite_job(store, run, overrides, console)
     return job if scope_of(run).answers_from is None else replace(job, target=None)
 
 
-def _suite_job(store: Store, run: RunRecord, overrides: Overrides, session: Session) -> Job:
+def suite_job(store: Store, run: RunRecord, overrides: Overrides, console: Console) -> Job:
     """Return the job from the suite file, or from what the run stored if the file is gone."""
     if run.source is not None and Path(run.source).is_file():
         return job_of(overrides.read(run.source))
@@ -180,7 +198,7 @@ def _suite_job(store: Store, run: RunRecord, overrides: Overrides, session: Sess
     if overrides != Overrides.of(run):
         raise ConfigError(f"{run.source or 'the suite'} is not here, so its judge and target cannot be changed")
     if run.source is not None:
-        session.console.note(f"note: {run.source} is gone; resuming with what the run stored of it")
+        console.note(f"note: {run.source} is gone; resuming with what the run stored of it")
     # The paths of an imported run are relative to the working directory: programs and functions are found here.
     placed = replace(run, source=run.source or str(Path.cwd() / run.name))
     return replace(job_of_run(store, placed), source=run.source)
@@ -238,6 +256,7 @@ def _fork(store: Store, before: RunRecord, job: Job, overrides: Overrides, sessi
         overrides=overrides,
         no_cache=before.options.get("no_cache") is True,
         labels=before.options.get(LABELS_FILE),
+        batch=before.options.get(BATCH) is True,
         until_decided=None if scope.until_decided is None else UntilDecided(alpha=scope.until_decided.alpha),
     )
     run = plan(store, job, options, forked_from=before.id)

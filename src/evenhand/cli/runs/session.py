@@ -202,6 +202,7 @@ class Session:
             observers=[self.journal.observe] if self.journal.is_read else [],
             on_outage=self._report_outage,
             confirm=self._confirm if self.console.can_ask else None,
+            on_batch=self.console.note,
         )
 
         def stop() -> None:
@@ -234,10 +235,11 @@ async def _watch(runner: Runner, journal: Journal) -> None:
         await asyncio.sleep(WATCH_SECONDS)
 
 
-def pace_of(options: PaceOptions, suite_concurrency: int | None = None) -> Pace:
-    """Return the pace that the options ask for; ``suite_concurrency`` is what the suite has."""
+def pace_of(options: PaceOptions, suite_concurrency: int | None = None, *, batch: bool = False) -> Pace:
+    """Return the pace that the options ask for; ``suite_concurrency`` is what the suite has, for single requests."""
     return Pace.of(
-        concurrency=options.concurrency or suite_concurrency,
+        concurrency=options.concurrency or (None if batch else suite_concurrency),
+        batch=batch,
         max_calls=options.max_calls,
         max_cost=options.max_cost,
         use_cache=not options.no_cache,

@@ -12,9 +12,10 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.run_kind import mode_of
+from evenhand.engine.batchable import require_batchable
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Scope
-from evenhand.engine.plan import plan
+from evenhand.engine.plan import plan, planned_cases
 from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.reports.safe_text import strict_json
 from evenhand.store.store import Store
@@ -48,10 +49,15 @@ def start_run(
     """
     job = replace(new.job, timeout=options.timeout or new.job.timeout)
     lines: list[str] = []
+    if new.scope.batch:
+        with open_or_empty(options.db if store is None else store) as opened:
+            scope = _with_whole_id(opened, new.scope)
+            require_batchable(job, scope, (written.given for written in planned_cases(opened, job, scope)))
     if estimate or options.max_cost is not None or new.announce is not None:
         with open_or_empty(options.db if store is None else store) as opened:
             scope = _with_whole_id(opened, new.scope)
-            expected = forecast(opened, new.estimated or job, scope, use_cache=not options.no_cache)
+            use_cache = not options.no_cache
+            expected = forecast(opened, new.estimated or job, scope, use_cache=use_cache, batch=scope.batch)
         if estimate:
             _show_notes(session, new)
             show_estimate(session, expected, new.outline)
@@ -64,7 +70,8 @@ def start_run(
         _show_notes(session, new)
         for line in lines:
             session.console.note(line)
-        return session.work_on(opened, run, job, pace_of(options, new.concurrency), when_done=new.when_done)
+        pace = pace_of(options, new.concurrency, batch=new.scope.batch)
+        return session.work_on(opened, run, job, pace, when_done=new.when_done)
 
 
 def require_prices(store: Store, job: Job, scope: Scope, options: PaceOptions) -> None:

@@ -103,8 +103,8 @@ _CLIENTS_OWN = frozenset(
 _PLAIN = "!$%&'()*+,/:;=?@~[]"
 
 
-def request_head(url: str, headers: Mapping[str, str | Secret], route: Route) -> bytes:
-    """Write the head of a POST as far as the length of its body, which is to follow with two line breaks."""
+def request_head(url: str, headers: Mapping[str, str | Secret], route: Route, method: str = "POST") -> bytes:
+    """Write the head of a request as far as the length of its body, which is to follow with two line breaks."""
     parts = urlsplit(url)
     target = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_PLAIN)
     host, port = host_and_port(parts)
@@ -118,7 +118,7 @@ def request_head(url: str, headers: Mapping[str, str | Secret], route: Route) ->
         if name.lower() in _CLIENTS_OWN:
             raise ConfigError(f"header {name} cannot be set; the client says it by itself", key="headers")
         sent[name.lower()] = value
-    lines = [f"POST {target} HTTP/1.1", *(_line(name, value) for name, value in sent.items()), "content-length: "]
+    lines = [f"{method} {target} HTTP/1.1", *(_line(name, value) for name, value in sent.items()), "content-length: "]
     return "\r\n".join(lines).encode("latin-1")
 
 

@@ -1,0 +1,126 @@
+"""Killed at any moment, a run in batches is resumed by another process, and asks nothing twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from evenhand.cli.main import app
+from evenhand.store.store import open_store
+
+pytestmark = pytest.mark.slow
+
+
+def command(*argv: str) -> Any:
+    before = dict(os.environ)
+    try:
+        return CliRunner().invoke(app, argv, prog_name="evenhand")
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start a command as a program of its own."""
+    with ExitStack() as stack:
+
+        def begin(*argv: str) -> subprocess.Popen[str]:
+            started = subprocess.Popen(
+                [sys.executable, "-m", "evenhand", *argv], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+            stack.enter_context(started)
+            stack.callback(started.kill)
+            return started
+
+        yield begin
+
+
+def until(holds: Callable[[], Any]) -> None:
+    end = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)
+
+
+def require_all_judged_once(provider: Any, cases: int) -> None:
+    assert (len(provider.asked), set(provider.asked.values())) == (cases, {1})
+    store = open_store()
+    (run,) = store.runs.newest(1)
+    results = list(store.results(run))
+    assert [result.judgments[0].evaluation.status.value for result in results] == ["scored"] * cases
+    assert (store.provider_batches.items(run), store.provider_batches.of(run, pending=True)) == ({}, [])
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("moment", "kind"),
+    [
+        ("while the batch is pending", "gemini"),
+        ("before the id of the batch was heard", "openai"),
+        ("before the id of the batch was heard", "anthropic"),
+        ("in the middle of the results", "openai"),
+    ],
+)
+def test_a_killed_run_is_resumed_and_nothing_is_asked_twice(
+    moment: str, kind: str, provider: Any, suite: Callable[..., Path], start: Callable[..., Any]
+) -> None:
+    suite(kind, cases=5)
+    match moment:
+        case "while the batch is pending":
+            provider.finished.clear()
+        case "before the id of the batch was heard":
+            provider.creation_answered.clear()
+        case "in the middle of the results":
+            provider.all_results.clear()
+
+    run = start("run", "suite.yaml", "--batch")
+    until(lambda: provider.batches)
+    if moment == "while the batch is pending":
+        until(lambda: provider.batches[0].polls)
+    if moment == "in the middle of the results":
+        until(lambda: provider.results_read)
+    run.kill()
+    run.communicate()
+    for event in (provider.finished, provider.creation_answered, provider.all_results):
+        event.set()
+    resumed = command("resume", "last", "--json")
+
+    assert resumed.exit_code == 0, resumed.stderr
+    assert json.loads(resumed.stdout)["summary"]["cost"] > 0
+    assert len(provider.batches) == 1
+    require_all_judged_once(provider, 5)
+
+
+def test_an_interrupted_run_names_its_batch_which_can_be_cancelled_or_waited_for(
+    provider: Any, suite: Callable[..., Path], start: Callable[..., Any]
+) -> None:
+    provider.finished.clear()
+    suite("openai", cases=3)
+
+    run = start("run", "suite.yaml", "--batch")
+    until(lambda: provider.batches and provider.batches[0].polls)
+    run.send_signal(signal.SIGINT)
+    _, told = run.communicate(timeout=60)
+
+    assert run.returncode == 130
+    assert "batch batch_0 (3 requests to openai/gpt-4o-mini) is pending; resume with: evenhand resume" in told
+    refused = command("resume", "last", "--fork")
+    assert (refused.exit_code, "waits for batches" in refused.stderr) == (2, True)
+    cancelled = command("runs", "cancel-batches", "last", "--yes")
+    assert (cancelled.exit_code, "cancelled batch batch_0" in cancelled.stderr) == (0, True)
+    resumed = command("resume", "last", "--no-batch", "--json")
+    assert resumed.exit_code == 0, resumed.stderr
+    assert (len(provider.batches), len(provider.single)) == (1, 3)
+    assert json.loads(resumed.stdout)["summary"]["scored"] == 3
