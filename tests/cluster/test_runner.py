@@ -142,3 +142,28 @@ def test_replies_are_found_in_the_cache_of_the_driver(suite: Suite, processes: P
     assert len(provider.calls) == 30
     assert (first.status, again.status) == (RunStatus.FINISHED, RunStatus.FINISHED)
     assert scores(store, first) == scores(store, again)
+
+
+def test_an_interrupted_run_keeps_what_was_under_way_and_is_resumed_without_workers(
+    suite: Suite, processes: Processes, provider: Provider
+) -> None:
+    path = suite(60, **judge_of(provider))
+    store = open_store(str(path.parent / "runs.db"))
+    job = job_of(read_suite(path))
+    run = plan(store, job, Scope())
+
+    async def interrupted() -> RunRecord:
+        runner = ClusterRunner(store, run, job, Pace.of(concurrency=4), cluster=processes(2))
+        working = asyncio.create_task(runner.run())
+        while runner.progress.done == 0:
+            await asyncio.wait([working], timeout=0.01)
+        runner.interrupt()
+        return await working
+
+    assert asyncio.run(interrupted()).status is RunStatus.INTERRUPTED
+    assert store.extent(run)[1] == len(provider.calls) < 60
+
+    store.runs.claim(run)
+    again = store.runs.mark(run, RunStatus.RUNNING)
+    assert asyncio.run(Runner(store, again, job, Pace()).run()).status is RunStatus.FINISHED
+    assert len(provider.calls) == 60

@@ -38,6 +38,7 @@ _ADDRESS: Final = "RAY_ADDRESS"
 _OWN: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
 _MODE: Final = "RAY_AUTH_MODE"
 _TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105 - its name
+_STARTS: Final = 3
 _OBJECT_BYTES: Final = 100_000_000
 # What is never sent to other machines: secrets, databases, and files that a program can make again.
 _NOT_SHIPPED: Final = [".*", "*.db", "*.db-*", "__pycache__", "*.env", "*.pem", "*.key", "node_modules"]
@@ -220,16 +221,27 @@ def ray_cluster(on: str, *, workers: int | None = None, folder: Path | None = No
                 "object_store_memory": _OBJECT_BYTES,
                 "_temp_dir": str(session),
             }
-        try:
-            with _own_signals():
-                ray.init(address=address or "local", **quiet)
-        except (ConnectionError, RuntimeError, TimeoutError, ValueError, OSError) as error:
-            raise ConfigError(_why_not(address, error)) from None
+        _init(ray, address, quiet)
         ending.callback(ray.shutdown)
         cluster = RayCluster(ray, workers=workers, is_own=address is None, folder=folder, session=session)
         if address is not None:
             cluster.require_package()
         yield cluster
+
+
+def _init(ray: Any, address: str | None, options: dict[str, Any]) -> None:
+    """Start Ray or connect to it; a start is tried again, since Ray gives up after half a minute on a busy machine."""
+    tries = _STARTS if address is None else 1
+    for number in range(1, tries + 1):
+        try:
+            with _own_signals():
+                ray.init(address=address or "local", **options)
+        except Exception as error:  # Ray raises all kinds, among them Exception itself
+            ray.shutdown()
+            if number == tries:
+                raise ConfigError(_why_not(address, error)) from None
+        else:
+            return
 
 
 def _prepare_own() -> None:
