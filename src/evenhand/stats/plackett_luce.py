@@ -234,7 +234,8 @@ class _Slope:
         if _furthest(self.gradient) < flat:
             return None
         if len(self.gradient) <= _FEW + 1 and self._prior:  # without a prior there may be no only one
-            return np.asarray(np.linalg.solve(self._hessian(), self.gradient), dtype=np.float64)
+            solved: Floats = np.linalg.solve(self._hessian(), self.gradient).astype(np.float64, copy=False)
+            return solved
         step = np.zeros_like(self.gradient)
         rest, ease = self.gradient, self.curvature
         np.divide(1.0, ease, out=ease, where=ease > 0)
