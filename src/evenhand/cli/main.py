@@ -19,7 +19,7 @@ from evenhand.version import __version__
 COLLECT_AFTER: Final = 50_000
 
 RUNS: Final = Group(
-    help="List, show, label, tag, verify and delete runs, and free the space they take.",
+    help="List, show, label, tag, verify, delete and prune runs.",
     examples=("evenhand runs",),
     default="list",
     commands={
