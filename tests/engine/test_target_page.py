@@ -79,7 +79,7 @@ def test_the_estimate_on_the_page_is_what_one_gets_but_for_the_words_of_the_prom
     def without_numbers(text: str) -> list[list[str]]:
         return [re.sub(r"\d[\d.,]*", "0", line).split() for line in text.splitlines()]
 
-    (shown,) = re.findall(r"^```text\n(.*?)^```$", COSTS, re.MULTILINE | re.DOTALL)
+    (shown,) = re.findall(r"^```text\n(120 cases.*?)^```$", COSTS, re.MULTILINE | re.DOTALL)
     case = Case(question="Capital of France?", expected_outcome="Paris")
     evaluator = PromptEvaluator(judge=Scripted([], name="openai/gpt-5-mini"))
 

@@ -105,8 +105,8 @@ def batch_price(model: str, price: Price) -> Price:
 def saving(usage: Usage, price: Price) -> float:
     """Return how much less a request cost thanks to the provider's prompt cache, in dollars; below 0 if more.
 
-    >>> saving(Usage(input_tokens=1_000_000, cached_tokens=400_000), Price(input=2.5, output=10.0, cached_input=0.25))
-    0.9
+    >>> saving(Usage(input_tokens=1_000_000, cached_tokens=500_000), Price(input=2.0, output=10.0, cached_input=0.5))
+    0.75
     """
     return cost(replace(usage, cached_tokens=0, cache_write_tokens=0), price) - cost(usage, price)
 
