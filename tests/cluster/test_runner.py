@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenhand.cluster.runner import ClusterRunner
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.job import Pace, Scope
 from evenhand.engine.plan import plan
@@ -167,3 +169,19 @@ def test_an_interrupted_run_keeps_what_was_under_way_and_is_resumed_without_work
     again = store.runs.mark(run, RunStatus.RUNNING)
     assert asyncio.run(Runner(store, again, job, Pace()).run()).status is RunStatus.FINISHED
     assert len(provider.calls) == 60
+
+
+def test_a_run_with_batches_that_are_paid_for_is_not_judged_by_workers(suite: Suite, processes: Processes) -> None:
+    path = suite(3)
+    store = open_store(str(path.parent / "runs.db"))
+    job = job_of(read_suite(path))
+    run = plan(store, job, Scope())
+
+    async def work(pace: Pace) -> RunRecord:
+        return await ClusterRunner(store, run, job, pace, cluster=processes(1)).run()
+
+    with pytest.raises(ConfigError, match="--batch and --on ray cannot be combined"):
+        asyncio.run(work(replace(Pace(), batch=True)))
+    store.provider_batches.intend(run, "eh-1", "openai/judge", ["item"])
+    with pytest.raises(ConfigError, match=f"run {run.id} has batches that are paid for; resume it without --on"):
+        asyncio.run(work(Pace()))
