@@ -71,6 +71,8 @@ class Provider:
         self.keys: set[str] = set()
         self.in_flight = self.most_in_flight = 0
         self.delay = 0.002
+        # So many are answered; those who ask after that wait until there may be more.
+        self.most: int | None = None
         self._loop = asyncio.new_event_loop()
         ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
@@ -98,7 +100,10 @@ class Provider:
                 self.calls.append(self._loop.time())
                 self.in_flight += 1
                 self.most_in_flight = max(self.most_in_flight, self.in_flight)
+                number = len(self.calls)
                 await asyncio.sleep(self.delay)
+                while self.most is not None and number > self.most:  # noqa: ASYNC110 - it is set by another thread
+                    await asyncio.sleep(0.01)
                 self.in_flight -= 1
                 reply = _answer(json.loads(body))
                 writer.write(

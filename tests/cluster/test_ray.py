@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import os
 import random
 import signal
@@ -14,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from evenhand import evaluate
+from evenhand.cli.main import app
 from evenhand.cluster import ray_cluster as place
 from evenhand.cluster.runner import ClusterRunner
 from evenhand.domain.errors import ConfigError
@@ -56,9 +60,12 @@ def workers_of_test() -> list[int]:
 
 
 def judged(
-    path: Path, cluster: place.RayCluster | None, db: str, *, kills: int = 0, killed: list[int] | None = None
+    path: Path, cluster: place.RayCluster | None, db: str, *, provider: Any = None, kills: int = 0
 ) -> tuple[Store, RunRecord]:
-    """Judge a suite, by workers of which so many are killed, or without any."""
+    """Judge a suite, by workers of which so many are killed, or without any.
+
+    The provider does not answer all before the last of them is.
+    """
     store = open_store(str(path.parent / db))
     job = job_of(read_suite(path))
     run = plan(store, job, Scope())
@@ -67,45 +74,69 @@ def judged(
         if cluster is None:
             return await Runner(store, run, job, Pace()).run()
         runner = ClusterRunner(store, run, job, Pace(concurrency=8), cluster=cluster)
+        if kills:
+            provider.most = 0
         working = asyncio.create_task(runner.run())
         chance = random.Random(7)
-        for number in range(kills):  # each after another part of the work
-            while runner.progress.done < (number + 1) * run.cases // (kills + 2) and not working.done():
+        for number in range(1, kills + 1):
+            provider.most = number * run.cases // (kills + 2)
+            while len(provider.calls) <= provider.most or not (found := await asyncio.to_thread(workers_of_test)):
                 await asyncio.wait([working], timeout=0.01)
-            victim = chance.choice(await asyncio.to_thread(workers_of_test))
-            os.kill(victim, signal.SIGKILL)
-            if killed is not None:
-                killed.append(victim)
+                assert not working.done()
+            os.kill(chance.choice(found), signal.SIGKILL)
+        if kills:
+            provider.most = None
         return await working
 
     return store, asyncio.run(work())
 
 
 def rows_of(store: Store, run: RunRecord) -> list[tuple[Any, ...]]:
+    """Return what was found, without the time that it took."""
     return [
-        (result.id, [(each.evaluation.as_dict(), each.key) for each in result.judgments])
+        (result.id, [({**each.evaluation.as_dict(), "attempts": len(each.evaluation.attempts)}, each.key)])
         for result in store.results(run)
+        for each in result.judgments
     ]
 
 
-@pytest.mark.slow
-def test_killed_workers_lose_nothing_and_nothing_is_kept_twice(suite: Suite, cluster: place.RayCluster) -> None:
-    path = suite(2000)
+def asking(provider: Any) -> dict[str, Any]:
+    judge = {"model": "openai/judge", "base_url": provider.url}
+    return {"judge": judge, "evaluators": [{"name": "quality", "type": "llm_judge"}]}
 
-    killed: list[int] = []
-    store, run = judged(path, cluster, "ray.db", kills=3, killed=killed)
+
+@pytest.mark.slow
+def test_killed_workers_lose_nothing_and_nothing_is_kept_twice(
+    suite: Suite, cluster: place.RayCluster, provider: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    path = suite(500, **asking(provider))
+
+    store, run = judged(path, cluster, "ray.db", provider=provider, kills=3)
     alone, expected = judged(path, None, "alone.db")
 
-    assert len(killed) == 3
     assert run.status is RunStatus.FINISHED
-    assert store.extent(run) == (2000, 2000)
+    assert store.extent(run) == (500, 500)
     assert rows_of(store, run) == rows_of(alone, expected)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("cluster")
+def test_commands_and_programs_judge_on_ray(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = suite(30)
+    monkeypatch.chdir(path.parent)
+
+    run = evaluate(path, on="ray", workers=2, store="runs.db")
+    done = CliRunner().invoke(app, ["run", path.name, "--on", "ray", "--workers", "2", "--db", "runs.db", "--json"])
+
+    assert (run.record.status, run.record.evaluations) == (RunStatus.FINISHED, 30)
+    assert "summary" in done.stdout, done.stderr
+    assert json.loads(done.stdout)["summary"]["mean"] == run.summary.cases.mean
+
+
+@pytest.mark.slow
 def test_a_key_reaches_the_provider_and_no_file_of_ray(suite: Suite, cluster: place.RayCluster, provider: Any) -> None:
-    judge = {"model": "openai/judge", "base_url": provider.url}
-    path = suite(20, judge=judge, evaluators=[{"name": "quality", "type": "llm_judge"}])
+    path = suite(20, **asking(provider))
 
     _, run = judged(path, cluster, "ray.db")
 

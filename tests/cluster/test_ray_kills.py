@@ -12,10 +12,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evenhand.store.store import Store, open_store
+from evenhand.store.store import open_store
 
 CASES = 10_000
 KILLS = ["worker"] * 10 + ["driver"] * 3
@@ -31,7 +32,7 @@ pytestmark = [
 
 def command(*arguments: str, folder: Path, mark: str) -> subprocess.Popen[bytes]:
     """Start a command whose processes can be told from others by a mark in their environment."""
-    environment = {**os.environ, "EVENHAND_TEST_MARK": mark}
+    environment = {**os.environ, "EVENHAND_TEST_MARK": mark, "OPENAI_API_KEY": "sk-test"}
     program = [sys.executable, "-m", "evenhand", *arguments]
     return subprocess.Popen(program, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
@@ -46,35 +47,27 @@ def marked(mark: str) -> Iterator[tuple[int, bytes]]:
             continue
 
 
-def done(store: Store) -> int:
-    runs = store.runs.newest(1)
-    return store.extent(runs[0])[1] if runs else 0
-
-
-def kill_often(database: str, suite: Path, mark: str) -> None:
+def kill_often(database: str, suite: Path, mark: str, provider: Any) -> None:
     """Run a suite, kill what is to be killed at random after another part of the work each, and resume."""
     chance = random.Random(11)
     kills = chance.sample(KILLS, len(KILLS))
     on = ("--on", "ray", "--workers", "2", "--db", database, "--quiet")
+    provider.calls.clear()
+    provider.most = 0
     process = command("run", suite.name, *on, folder=suite.parent, mark=mark)
-    while not done(store := open_store(database)):
-        store.close()
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.2)
     for number, what in enumerate(kills, 1):
-        while done(store) < number * CASES // (len(KILLS) + 4):
+        provider.most = number * CASES // (len(KILLS) + 4)  # so the run cannot end before the last of them
+        while True:
             assert process.poll() is None, process.communicate()
-            time.sleep(0.02)
-        victim = process.pid
-        while what == "worker":
-            if workers := [each for each, name in marked(mark) if name.startswith(b"ray::RayWorker")]:
-                victim = chance.choice(workers)
+            victims = [each for each, name in marked(mark) if name.startswith(b"ray::RayWorker")]
+            if len(provider.calls) > provider.most and victims:
                 break
-        os.kill(victim, signal.SIGKILL)
+            time.sleep(0.05)
+        os.kill(process.pid if what == "driver" else chance.choice(victims), signal.SIGKILL)
         if what == "driver":
             process.communicate()
             process = command("resume", "last", *on, folder=suite.parent, mark=mark)
-    store.close()
+    provider.most = None
     told, _ = process.communicate(timeout=600)
     assert process.returncode == 0, told.decode()
 
@@ -84,13 +77,14 @@ def report(database: str, folder: Path) -> bytes:
     return subprocess.run(arguments, cwd=folder, capture_output=True, check=True).stdout
 
 
-def check(database: str, suite: Path) -> None:
+def check(database: str, suite: Path, provider: Any) -> None:
     mark = uuid.uuid4().hex
     alone = str(suite.parent / "alone.db")
     calm = [sys.executable, "-m", "evenhand", "run", suite.name, "--db", alone, "--quiet"]
-    subprocess.run(calm, cwd=suite.parent, capture_output=True, check=True)
+    key = {**os.environ, "OPENAI_API_KEY": "sk-test"}
+    subprocess.run(calm, cwd=suite.parent, env=key, capture_output=True, check=True)
 
-    kill_often(database, suite, mark)
+    kill_often(database, suite, mark, provider)
 
     store = open_store(database)
     (run,) = store.runs.newest()
@@ -103,10 +97,17 @@ def check(database: str, suite: Path) -> None:
         assert left
 
 
-def test_10_000_cases_survive_10_dead_workers_and_3_dead_drivers(tmp_path: Path, suite: Suite) -> None:
-    check(str(tmp_path / "ray.db"), suite(CASES))
+def asking(provider: Any) -> dict[str, Any]:
+    judge = {"model": "openai/judge", "base_url": provider.url}
+    return {"judge": judge, "evaluators": [{"name": "quality", "type": "llm_judge"}]}
+
+
+def test_10_000_cases_survive_10_dead_workers_and_3_dead_drivers(tmp_path: Path, suite: Suite, provider: Any) -> None:
+    check(str(tmp_path / "ray.db"), suite(CASES, **asking(provider)), provider)
 
 
 @pytest.mark.xdist_group("postgres")
-def test_10_000_cases_survive_10_dead_workers_and_3_dead_drivers_in_postgresql(suite: Suite, postgres_url: str) -> None:
-    check(postgres_url, suite(CASES))
+def test_10_000_cases_survive_10_dead_workers_and_3_dead_drivers_in_postgresql(
+    suite: Suite, postgres_url: str, provider: Any
+) -> None:
+    check(postgres_url, suite(CASES, **asking(provider)), provider)

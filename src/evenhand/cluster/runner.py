@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -94,9 +94,11 @@ class ClusterRunner(Runner):
         on_outage: OutageObserver,
         observers: Sequence[Observer] = (),
         confirm: Confirm | None = None,
+        on_batch: Callable[[str], None] | None = None,
     ) -> ClusterRunner:
-        """Return the runner of a run on a cluster."""
-        return cls(store, run, job, pace, cluster=cluster, observers=observers, tell=on_outage, confirm=confirm)
+        """Return the runner of a run on a cluster; it is called as ``runner_for`` is."""
+        options: dict[str, Any] = {"observers": observers, "confirm": confirm, "on_batch": on_batch}
+        return cls(store, run, job, pace, cluster=cluster, tell=on_outage, **options)
 
     @property
     def progress(self) -> Progress:
