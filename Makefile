@@ -8,6 +8,8 @@ BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := .venv/ready
 # The packages that decide what a verdict is and that none is lost; pyproject.toml has the floor of their coverage.
 DECIDING := domain evaluators stats engine store
+# Tests of these packages through the functions of the library, and of their batches.
+OF_DECIDING := batches test_api.py test_compare.py
 DEMO_READY := .venv/demo-ready
 # Tests start the command again and again, which must not compile the whole package each time.
 export PYTHONDONTWRITEBYTECODE :=
@@ -57,7 +59,7 @@ test-long: env  ## Run the long tests, and measure how much of the packages that
 	$(TWO_MORE) $(PYTEST) -m long $(LONG) || [ $$? -eq 5 ]  # 5: there are none
 	$(BIN)/python -m coverage erase
 	$(TWO_MORE) $(BIN)/python -m coverage run -m pytest -n auto --dist loadgroup -q -m 'not slow and not long and not sweep' \
-		-p no:schemathesis --hypothesis-profile=fast $(addprefix tests/,$(DECIDING))
+		-p no:schemathesis --hypothesis-profile=fast $(addprefix tests/,$(DECIDING) $(OF_DECIDING))
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 
