@@ -32,6 +32,8 @@ from evenhand.suites.suite import job_of, read_suite
 CANARY = "sk-canary-8f14e45fceea167a5a36dedd4bea2543"
 Suite = Callable[..., Path]
 
+pytestmark = pytest.mark.xdist_group("ray")  # which is started once
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[place.RayCluster]:
@@ -147,6 +149,16 @@ def test_a_key_reaches_the_provider_and_no_file_of_ray(suite: Suite, cluster: pl
     assert len(files) > 5  # logs, at least
     for secret in (CANARY, os.environ["RAY_AUTH_TOKEN"]):
         assert [str(file) for file in files if secret.encode() in file.read_bytes()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cluster")
+def test_ray_says_nothing_on_the_output_of_a_command(capfd: pytest.CaptureFixture[str]) -> None:
+    said = {"lines": ["A worker died"], "pid": "raylet", "is_err": False}
+
+    importlib.import_module("ray._private.worker").print_to_stdstream(said, ignore_prefix=False)
+
+    assert capfd.readouterr() == ("", "")
 
 
 def test_what_cannot_be_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,11 @@ from evenhand.engine.job import Job
 from evenhand.engine.runner import Runner
 from evenhand.version import __version__
 
+_log = logging.getLogger(__name__)
+
 LOCAL: Final = "ray"
+# The function of Ray that says on the standard output, in any mode, that a worker has died.
+_PRINT: Final = "print_to_stdstream"
 _SCHEME: Final = "ray://"
 _ADDRESS: Final = "RAY_ADDRESS"
 # Of a Ray that is started here: nobody is told of it, and workers run in this environment.
@@ -223,6 +227,7 @@ def ray_cluster(on: str, *, workers: int | None = None, folder: Path | None = No
             }
         _init(ray, address, quiet)
         ending.callback(ray.shutdown)
+        ending.enter_context(_silent())
         cluster = RayCluster(ray, workers=workers, is_own=address is None, folder=folder, session=session)
         if address is not None:
             cluster.require_package()
@@ -278,6 +283,21 @@ def _why_not(address: str | None, error: Exception) -> str:
     where = "Ray could not be started on this machine" if address is None else f"Ray at {address} could not be reached"
     hint = "" if address is None else "; it must be there, and have the versions of Ray and Python that are here"
     return f"{where}: {_first_line(error)}{hint}"
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Keep Ray from printing on the standard output, which belongs to the report: whatever else it may log, it does."""
+    worker = importlib.import_module("ray._private.worker")
+    printed = getattr(worker, _PRINT, None)
+    if printed is None:  # it has another way by now
+        yield
+        return
+    setattr(worker, _PRINT, lambda data, *_, **__: _log.info("ray: %s", " ".join(map(str, data.get("lines", ())))))
+    try:
+        yield
+    finally:
+        setattr(worker, _PRINT, printed)
 
 
 @contextlib.contextmanager
