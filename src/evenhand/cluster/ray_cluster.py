@@ -287,7 +287,7 @@ def _why_not(address: str | None, error: Exception) -> str:
 
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    """Keep Ray from printing on the standard output, which belongs to the report: whatever else it may log, it does."""
+    """Log what Ray would print on standard output, which belongs to the report."""
     worker = importlib.import_module("ray._private.worker")
     printed = getattr(worker, _PRINT, None)
     if printed is None:  # it has another way by now

@@ -222,16 +222,16 @@ class ClusterRunner(Runner):
         for account, (finder, _) in list(self._gone.items()):
             if finder is member:  # the others find out anew
                 self._bring_back(account)
-        culprit = self._pool.lose(member)
-        if culprit is not None:
-            await self._convict(culprit)
+        fatal = self._pool.lose(member)
+        if fatal is not None:
+            await self._fail_case(fatal)
         if self._lost_in_a_row > _MOST_LOST:
             self.gateway.stop(Failure("crashed", f"{self._lost_in_a_row} workers died one after the other: {lost}"))
         fresh = self._member()
         self._members[self._members.index(member)] = fresh
         return fresh
 
-    async def _convict(self, held: Held) -> None:
+    async def _fail_case(self, held: Held) -> None:
         """Record that a case kills those who judge it."""
         planned = planned_from(*held.case)
         evaluators = self._job.evaluators_for(planned)

@@ -10,7 +10,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Final
 
-from evenhand.cluster.leased import LeasedGateway
+from evenhand.cluster.leased_gateway import LeasedGateway
 from evenhand.cluster.messages import Item, Orders, Report, Shipment
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase
 from evenhand.engine.breaker import Patience

@@ -35,7 +35,7 @@ def prune_runs(
     yes: Yes = False,
     db: Db = DB,
 ) -> None:
-    """Delete old runs, and say what that frees. Kept are runs in progress, baselines, and runs with tags or labels."""
+    """Delete old runs and report the space freed. Baselines and runs in progress, tagged or labelled are kept."""
     if keep is None and older_than is None:
         raise ConfigError("nothing says which runs are old; give --keep N, --older-than DAYS, or both")
     console = Console()
