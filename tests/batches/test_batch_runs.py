@@ -231,5 +231,5 @@ def test_what_cannot_be_batched_is_refused_by_name(
 
 
 def test_a_run_on_ray_is_not_asked_in_batches() -> None:
-    with pytest.raises(ConfigError, match="leave out --on ray"):
+    with pytest.raises(ConfigError, match="--batch and --on ray cannot be combined"):
         require_one_process(RunOptions(on="ray"))

@@ -226,7 +226,7 @@ def resume(
         bool, typer.Option("--trust", help="Allow an imported run to start programs and use its own addresses.")
     ] = False,
     no_batch: Annotated[
-        bool, typer.Option("--no-batch", help="Ask what no batch of the run has answered one by one, at full price.")
+        bool, typer.Option("--no-batch", help="Read pending batches, then ask the rest one by one at full price.")
     ] = False,
     judge: Judge = None,
     target: Target = None,

@@ -78,7 +78,9 @@ def start_run(
 def require_one_process(options: PaceOptions) -> None:
     """Refuse to judge on Ray where questions go into batches, which one process gathers."""
     if options.on is not None:
-        raise ConfigError(f"batch: one process gathers the questions of a batch; leave out --on {options.on}, or batch")
+        raise ConfigError(
+            f"--batch and --on {options.on} cannot be combined: one process gathers the questions of a batch"
+        )
 
 
 def require_prices(store: Store, job: Job, scope: Scope, options: PaceOptions) -> None:
