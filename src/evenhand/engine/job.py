@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evenhand.domain.ask import Evaluator
@@ -145,6 +145,11 @@ class Pace:
             ),
             batch=batch,
         )
+
+    @property
+    def one_by_one(self) -> Pace:
+        """The pace at which the rest of a run is asked without batches."""
+        return replace(self, batch=False, concurrency=DEFAULT_CONCURRENCY) if self.batch else self
 
     def __post_init__(self) -> None:
         if not is_finite_number(self.outage_timeout) or self.outage_timeout < 0:
