@@ -160,6 +160,24 @@ def test_a_run_that_is_short_of_money_says_how_far_it_came_and_what_the_rest_wou
     assert f"; {done} of 100 evaluations are done, and the rest would cost about $0.5" in run.reason
 
 
+def test_a_resumed_run_knows_from_what_it_stored_what_the_rest_will_cost(
+    store: Store, judging: Callable[..., Any], made: Any
+) -> None:
+    judge = judging(lambda ask: Reply.said('{"score": 1}', usage=Usage(input_tokens=90, output_tokens=10)))
+    job = made.job(made.cases(40), judge, prices=PRICES)
+    record = plan(store, job, Scope())
+    store.runs.claim(record)
+    stopped = made.drive(Runner(store, record, job, Pace(limits=Limits(max_calls=30), concurrency=1)))
+    store.runs.claim(stopped)
+    resumed = Runner(store, stopped, job, Pace(limits=Limits(max_calls=1), concurrency=1))
+
+    made.drive(resumed)
+
+    ahead = resumed.progress.forecast
+    assert ahead is not None
+    assert (ahead.cases, round(ahead.rest, 9), round(ahead.spent, 9)) == (31, 0.09, 0.01)
+
+
 def test_other_reasons_to_stop_are_left_as_they_are() -> None:
     unknown = Progress()
     unknown.cost = None

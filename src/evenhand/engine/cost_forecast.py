@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evenhand.domain.run import Judgment, PlannedCase
+from evenhand.domain.run import CaseResult, Judgment, PlannedCase
 from evenhand.stats.distributions import t_quantile
 
 # So many cases are judged before anything is said of the others.
@@ -53,6 +54,16 @@ class CaseCosts:
         # Sums over the cases.
         self._evaluations = self._evaluations_squared = 0
         self._cost = self._costs_squared = self._products = 0.0
+
+    def learn_from(self, results: Iterable[CaseResult]) -> None:
+        """Take in cases of a run that is resumed, as far as they were judged before."""
+        for result in results:
+            expected = (len(result.judgments) + result.awaited) // self._repeat
+            planned = PlannedCase(position=result.position, case=result.case, expected=expected)
+            for answer in result.answers:
+                self.add_answer(planned, answer.cost)
+            for judgment in result.judgments:
+                self.add(planned, judgment._replace(round=0))
 
     def add_answer(self, planned: PlannedCase, dollars: float | None) -> None:
         """Take in what an answer cost."""

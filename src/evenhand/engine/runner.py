@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from evenhand.domain.errors import RunBusyError, StoreError
 from evenhand.domain.evaluation import Status
@@ -28,6 +29,9 @@ from evenhand.models.retry import RetryPolicy
 from evenhand.store.results import case_at
 from evenhand.store.run_owner import HEARTBEAT_SECONDS
 from evenhand.store.store import Store
+
+# How many of the stored cases of a resumed run are read for what they cost.
+_CASES_TO_LEARN_FROM: Final = 1000
 
 Result = TypeVar("Result")
 # Told of each evaluation once it is committed.
@@ -114,6 +118,8 @@ class Runner:
         heart = asyncio.create_task(self._beat())
         try:
             await self._begin_batches()
+            if judged:
+                await asyncio.to_thread(self._learn_costs)
             self._early = await asyncio.to_thread(  # it reads the whole run
                 early_stop_of, self._store, self._run, self._job, self.gateway, retry_errors=self._pace.retry_errors
             )
@@ -130,6 +136,10 @@ class Runner:
             await asyncio.wait([heart])
             await self.gateway.close()
         return await self._with_store(self._mark_end)
+
+    def _learn_costs(self) -> None:
+        """Learn from what the run has stored what its cases cost; the first of a long run will do."""
+        self._costs.learn_from(itertools.islice(self._store.results(self._run), _CASES_TO_LEARN_FROM))
 
     async def _begin_batches(self) -> None:
         """Ask in batches if that is wanted; if not, those of an earlier process are read: they are paid for."""

@@ -72,12 +72,12 @@ def encode(ask: Ask, generation: Generation) -> dict[str, Any]:
             body["tool_choice"] = {"type": "tool", "name": ask.contract.name}
     if system:
         # What all questions of an evaluator have in common ends here; the tools come before it.
-        is_kept = generation.breakpoints and _is_long_enough(generation.model, system, body.get("tools"))
+        is_kept = generation.breakpoints and is_long_enough(generation.model, system, body.get("tools"))
         body["system"] = [{"type": "text", "text": system, "cache_control": _KEPT}] if is_kept else system
     return merged(body, generation.extra_body)
 
 
-def _is_long_enough(model: str, system: str, tools: object) -> bool:
+def is_long_enough(model: str, system: str, tools: object) -> bool:
     """Return whether a prompt that begins with these may be long enough to be kept."""
     least = next((least for name, least in _SHORTEST_KEPT.items() if model.startswith(name)), _USUALLY_KEPT)
     if len(system) >= least * _CHARACTERS_A_TOKEN:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from evenhand.domain.ask import Ask
 from evenhand.domain.evaluation import Usage, token_sum, token_usage
 from evenhand.domain.reply import Finish
+from evenhand.models.dialects.anthropic import is_long_enough
 from evenhand.models.dialects.dialect import (
     Complaint,
     Dialect,
@@ -22,6 +24,7 @@ from evenhand.models.dialects.dialect import (
     reply_in,
     split_system,
     text_of,
+    without_structure,
 )
 from evenhand.models.retry import TransportFault, error_body_fault
 
@@ -31,6 +34,12 @@ _FINISHES: Mapping[str, Finish] = {
     "guardrail_intervened": "filtered",
     "content_filtered": "filtered",
 }
+
+# Models that keep the beginning of prompts where they are told; others refuse to be told.
+_KEEPING: Final = (
+    "claude-3-5-haiku", "claude-3-7-sonnet", "claude-haiku-4", "claude-opus-4", "claude-sonnet-4",
+    "nova-lite", "nova-micro", "nova-premier", "nova-pro",
+)  # fmt: skip
 
 
 def encode(ask: Ask, generation: Generation) -> dict[str, Any]:
@@ -51,6 +60,9 @@ def encode(ask: Ask, generation: Generation) -> dict[str, Any]:
     }
     if system:
         body["system"] = [{"text": system}]
+        if generation.breakpoints and _keeps_prompts(generation.model, system):
+            # What all questions of an evaluator have in common ends here.
+            body["system"].append({"cachePoint": {"type": "default"}})
     config = generation.sampling(top_p="topP")
     if (limit := generation.limit(ask)) is not None:
         config["maxTokens"] = limit
@@ -62,6 +74,22 @@ def encode(ask: Ask, generation: Generation) -> dict[str, Any]:
             tool = {"name": name, "description": "Give the reply.", "inputSchema": {"json": schema}}
             body["toolConfig"] = {"tools": [{"toolSpec": tool}], "toolChoice": {"tool": {"name": name}}}
     return merged(body, generation.extra_body)
+
+
+def _keeps_prompts(name: str, system: str) -> bool:
+    """Return whether a model is known to keep the beginning of prompts, and this one may be long enough for that.
+
+    The name may begin with a region, and with the maker.
+    """
+    model = name.rpartition("anthropic.")[2].rpartition("amazon.")[2]
+    return model.startswith(_KEEPING) and is_long_enough(model, system, None)
+
+
+def otherwise(generation: Generation, complaint: str) -> Generation | None:
+    """Return how else to ask: a model may not know of prompt caches after all."""
+    if generation.breakpoints and "cach" in complaint.lower():
+        return replace(generation, breakpoints=False)
+    return without_structure(generation, complaint)
 
 
 def decode(body: Any) -> Said:
@@ -102,4 +130,4 @@ def complaint(body: object, headers: Mapping[str, str]) -> Complaint | None:
     return Complaint(code.partition(":")[0].rpartition("#")[2] or None, message) if message else None
 
 
-BEDROCK = Dialect(encode=encode, decode=decode, complaint=complaint)
+BEDROCK = Dialect(encode=encode, decode=decode, complaint=complaint, otherwise=otherwise)
