@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from evenhand.cluster.messages import Orders, Report, Shipment
+from evenhand.cluster.ray_models import Hosts, shared_models
 from evenhand.cluster.worker import Worker
 from evenhand.domain.errors import EvenhandError
+from evenhand.models.embedded.runtime import run_elsewhere
 
 
 class RayWorker:
@@ -13,9 +15,10 @@ class RayWorker:
     def __init__(self) -> None:
         self._worker: Worker | None = None
 
-    async def begin(self, shipment: Shipment) -> str | None:
-        """Make what judges; return what is wrong with the shipment, if something is."""
+    async def begin(self, shipment: Shipment, hosts: Hosts, number: int) -> str | None:
+        """Make what judges, with models that others run; return what is wrong with the shipment, if something is."""
         try:
+            run_elsewhere(shared_models(hosts, asker=number))
             self._worker = Worker(shipment)
         except EvenhandError as error:
             return str(error)

@@ -12,7 +12,7 @@ from evenhand.cluster.lender import Account, Lender
 from evenhand.cluster.messages import Orders, Report, Shipment
 from evenhand.cluster.pool import Held, Pool, made_items, stored_items
 from evenhand.cluster.port import Cluster, Port, WorkerLost
-from evenhand.cluster.shippable import require_same_evaluators, require_shippable
+from evenhand.cluster.shippable import models_in, require_same_evaluators, require_shippable
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.domain.evaluation import Attempt, Status
@@ -74,6 +74,10 @@ class ClusterRunner(Runner):
         super().__init__(store, run, job, pace, **options)
         require_shippable(job)
         self._cluster = cluster
+        first = next(iter(store.planned(run)), [])
+        for planned in first[:1]:
+            require_same_evaluators(job, planned)
+        cluster.host(models_in(job, first))
         self._tell = options.get("tell")
         self._lender = Lender(pace.limits, self.budget)
         self._count = max(1, min(cluster.workers, pace.concurrency))
@@ -114,6 +118,7 @@ class ClusterRunner(Runner):
         finally:
             for member in self._members:
                 member.port.close()
+            self._cluster.close()
 
     async def _begin_batches(self) -> None:
         """Refuse batches: one process submits them, and only that one can read what they bring."""
@@ -139,10 +144,6 @@ class ClusterRunner(Runner):
     def _begin(self, first: int, *, resuming: bool) -> list[asyncio.Task[None]]:
         self._overview = None  # the run is read when it has ended: here nothing is made of its rows
         self._pool = Pool(self._source(first, resuming=resuming), self._run.repeat)
-        if not self._members:
-            for page in self._store.planned(self._run):
-                require_same_evaluators(self._job, page[0])
-                break
         while len(self._members) < self._count:
             self._members.append(self._member())
         for member in self._members:
