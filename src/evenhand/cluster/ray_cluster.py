@@ -26,8 +26,8 @@ from evenhand.cluster.messages import Orders, Report, Shipment
 from evenhand.cluster.port import WorkerLost
 from evenhand.cluster.ray_models import MOST_SLOTS, Hosts, RayModels
 from evenhand.cluster.ray_worker import RayWorker
-from evenhand.cluster.runner import ClusterRunner
 from evenhand.cluster.shippable import require_shippable
+from evenhand.cluster.traced_runner import cluster_runner_for
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.engine.job import Job
 from evenhand.engine.runner import Runner
@@ -300,7 +300,7 @@ def runner_on(
     @contextlib.contextmanager
     def connected() -> Iterator[Callable[..., Runner]]:
         with ray_cluster(on, workers=workers, folder=folder) as cluster:
-            yield functools.partial(ClusterRunner.on, cluster)
+            yield functools.partial(cluster_runner_for, cluster)
 
     return connected
 
