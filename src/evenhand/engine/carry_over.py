@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from evenhand.domain.early_decision import UntilDecided
-from evenhand.domain.errors import ConfigError
-from evenhand.domain.run import RunRecord
+from evenhand.domain.errors import ConfigError, RunBusyError
+from evenhand.domain.run import BATCH, RunRecord, RunStatus
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Scope
-from evenhand.engine.plan import planned_cases
+from evenhand.engine.plan import planned_cases, undo
 from evenhand.store.store import Store
 
 _MOST_NAMED = 5
@@ -37,12 +37,14 @@ def scope_of(run: RunRecord) -> Scope:
         label=run.label or None,
         tags=run.tags,
         until_decided=UntilDecided.of(run),
+        batch=options.get(BATCH) is True,
     )
 
 
 def case_differences(store: Store, run: RunRecord, job: Job) -> list[str]:
     """Say how the cases of a job differ from those of a run; an empty list if they do not."""
-    scope = replace(scope_of(run), until_decided=None)  # what has changed is to be said, and not refused as too few
+    # What has changed is to be said, and not refused as too few.
+    scope = replace(scope_of(run), until_decided=None, batch=False)
     now = ((written.given.case.id or "", written.hash) for written in planned_cases(store, job, scope))
     if all(stored == current for stored, current in itertools.zip_longest(store.hashes(run), now)):
         return []
@@ -57,6 +59,32 @@ def case_differences(store: Store, run: RunRecord, job: Job) -> list[str]:
         ),
     ]
     return differences or ["cases: in a different order"]
+
+
+def go_on_with_batches(store: Store, planned: RunRecord) -> RunRecord:
+    """Return an earlier run in place of one just planned, if it is the same and has answers from batches to come.
+
+    So a program that is started again gets what its batches brought, and asks for nothing twice.
+    """
+    for run in store.runs.with_option(BATCH):
+        if run.id == planned.id or not _is_like(run, planned) or store.runs.in_hand(run):
+            continue
+        if run.status is RunStatus.FINISHED or not store.provider_batches.items(run):
+            continue
+        if all(before == now for before, now in itertools.zip_longest(store.hashes(run), store.hashes(planned))):
+            try:
+                store.runs.claim(run)
+            except RunBusyError:
+                continue
+            undo(store, planned)
+            return store.runs.mark(run, RunStatus.RUNNING)
+    return planned
+
+
+def _is_like(run: RunRecord, other: RunRecord) -> bool:
+    return (run.name, run.source, run.repeat, run.definition, run.options) == (
+        other.name, other.source, other.repeat, other.definition, other.options
+    )  # fmt: skip
 
 
 def _name_cases(change: str, ids: list[str]) -> Iterator[str]:

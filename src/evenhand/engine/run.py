@@ -30,6 +30,7 @@ from evenhand.reports.json import case_row
 from evenhand.reports.overview import Overview
 from evenhand.reports.phrases import cost_text, counted, mean_sentence
 from evenhand.reports.report import FORMATS, Report, write, writer_of
+from evenhand.store.batches import StoredBatch
 from evenhand.store.store import Store
 
 if TYPE_CHECKING:
@@ -58,8 +59,9 @@ class Progress:
         self.latest_error: str | None = None
         # Which provider is gone and waited for, in words.
         self.paused: str | None = None
-        # Which batches are waited for, in words.
-        self.batches: list[str] = []
+        # Which batches are waited for, and how many dollars batches save in this process.
+        self.batches: tuple[StoredBatch, ...] = ()
+        self.batch_saving: float | None = None
         # Whether nearly all workers of a cluster wait for replies, so that more of them would not help.
         self.waits_for_provider = False
 
