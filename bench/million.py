@@ -101,6 +101,7 @@ def measured(bench: Bench, *, is_filled: bool = False) -> None:
     reported(bench, first)
     with contextlib.closing(open_store(bench.db)) as store:
         second, third = copied(store, first), copied(store, first, backwards=True)
+    summarized(bench, second, third)
     compared(bench, first, second, third)
     listed(bench, first)
     served(bench, first, second)
@@ -134,13 +135,18 @@ def plan(bench: Bench, name: str) -> str:
 
 
 def reported(bench: Bench, run: str) -> None:
-    bench.command("report, for the first time", "report", run)
     bench.command("report", "report", run)
     for ending in REPORTS:
         path = bench.folder / f"report.{ending}"
         bench.command(f"report -o .{ending}", "report", run, "-o", str(path))
         path.unlink()
     bench.command("report --canonical", "report", run, "--canonical")
+
+
+def summarized(bench: Bench, *runs: str) -> None:
+    """Report runs of which no summary is kept, as those were that another tool, or an older version, has made."""
+    for run in runs:
+        bench.command("report, of a run without a summary", "report", run)
 
 
 def compared(bench: Bench, first: str, second: str, third: str) -> None:
