@@ -218,6 +218,13 @@ def case_positions(store: Store, runs: Sequence[RunRecord], case_ids: Iterable[s
     return {(number, case_id): position for number, case_id, position in rows}
 
 
+def case_hashes(store: Store, run: RunRecord, case_ids: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Return the positions and hashes of some cases, by their ids as they are stored."""
+    ids = [column(case_id) for case_id in case_ids]
+    rows = CASES.read(store.database, run, f"id IN ({_marks(ids)})", ids, content=False)
+    return {row[1]: (row[0], row[2]) for row in rows}
+
+
 def _rows_at(
     store: Store, table: Table, run: RunRecord, positions: Sequence[int], order: str, *, content: bool = True
 ) -> list[Row]:
