@@ -12,20 +12,19 @@ from urllib.parse import quote
 import orjson
 
 from evenhand.models.batches.server import (
+    SKEW_SECONDS,
     BatchLimits,
     BatchResult,
     BatchServer,
     BatchState,
     as_response,
+    id_in,
     lines_in,
     object_in,
     unfinished,
 )
 from evenhand.models.dialects.dialect import listing, mapping, text_of
-from evenhand.models.retry import TransportFault
 
-_MOST_PAGES: Final = 50
-_SKEW_SECONDS: Final = 3600.0
 _STATUSES: Final[Mapping[str, int]] = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -50,7 +49,7 @@ class AnthropicBatches:
     async def create(self, server: BatchServer, key: str, lines: Sequence[bytes]) -> str:  # noqa: ARG002 - in the lines
         """Submit all requests at once."""
         body = b"".join((b'{"requests":[', b",".join(lines), b"]}"))
-        return _id_in(object_in(await server.send("POST", f"{server.url}/batches", body)))
+        return id_in(object_in(await server.send("POST", f"{server.url}/batches", body)))
 
     async def find(self, server: BatchServer, key: str, *, since: float, requests: int) -> list[str]:
         """Look at the batches of this size that were made since; whose they are, only their results say."""
@@ -81,19 +80,19 @@ class AnthropicBatches:
 
 
 async def _made_since(server: BatchServer, since: float, requests: int) -> list[str]:
+    def following(page: Mapping[str, Any]) -> str:
+        last = mapping((listing(page.get("data")) or [None])[-1])
+        if not page.get("has_more") or not last or _moment(last) < since - SKEW_SECONDS:
+            return ""
+        return f"&after_id={quote(id_in(last), safe='')}"
+
     found: list[str] = []
-    after = ""
-    for _ in range(_MOST_PAGES):
-        page = await server.get_json(f"{server.url}/batches?limit=100{after}")
-        batches = [mapping(batch) for batch in listing(page.get("data"))]
-        for batch in batches:
+    async for page in server.pages(f"{server.url}/batches?limit=100", following):
+        for batch in map(mapping, listing(page.get("data"))):
             counts = mapping(batch.get("request_counts")).values()
             size = sum(count for count in counts if isinstance(count, int))
-            if size == requests and _moment(batch) >= since - _SKEW_SECONDS:
-                found.append(_id_in(batch))
-        if not page.get("has_more") or not batches or _moment(batches[-1]) < since - _SKEW_SECONDS:
-            break
-        after = f"&after_id={quote(_id_in(batches[-1]), safe='')}"
+            if size == requests and _moment(batch) >= since - SKEW_SECONDS:
+                found.append(id_in(batch))
     return found
 
 
@@ -108,12 +107,6 @@ def _moment(batch: Mapping[str, Any]) -> float:
 def _pause(server: BatchServer, waits: int) -> float:
     policy = server.model.policy
     return min(policy.cap * 8, policy.base * 2.0 ** min(waits, 16)) * (0.5 + 0.5 * random.random())  # noqa: S311
-
-
-def _id_in(said: Mapping[str, Any]) -> str:
-    if not (identity := text_of(said.get("id"))):
-        raise TransportFault("invalid_body", "the response has no 'id'", retryable=True)
-    return identity
 
 
 def _result(line: Mapping[str, Any]) -> BatchResult:

@@ -22,7 +22,6 @@ from evenhand.models.retry import TransportFault
 
 _ASK: Final = ":generateContent"
 _SUBMIT: Final = ":batchGenerateContent"
-_MOST_PAGES: Final = 50
 
 
 class GeminiBatches:
@@ -44,21 +43,17 @@ class GeminiBatches:
 
     async def find(self, server: BatchServer, key: str, *, since: float, requests: int) -> list[str]:  # noqa: ARG002
         """Look for the key among the display names."""
-        found: list[str] = []
-        token = ""
-        for _ in range(_MOST_PAGES):
-            page = await server.get_json(f"{_root(server)}/batches?pageSize=100{token}")
-            operations = [mapping(operation) for operation in listing(page.get("operations"))]
-            found += [
-                _name_in(operation)
-                for operation in operations
-                if mapping(operation.get("metadata")).get("displayName") == key
-            ]
-            following = text_of(page.get("nextPageToken"))
-            if not following:
-                break
-            token = f"&pageToken={quote(following, safe='')}"
-        return found
+
+        def following(page: Mapping[str, Any]) -> str:
+            token = text_of(page.get("nextPageToken"))
+            return f"&pageToken={quote(token, safe='')}" if token else ""
+
+        return [
+            _name_in(operation)
+            async for page in server.pages(f"{_root(server)}/batches?pageSize=100", following)
+            for operation in map(mapping, listing(page.get("operations")))
+            if mapping(operation.get("metadata")).get("displayName") == key
+        ]
 
     async def look(self, server: BatchServer, batch: str) -> BatchState:
         """Return how far a batch is."""

@@ -11,24 +11,22 @@ from urllib.parse import quote
 import orjson
 
 from evenhand.models.batches.server import (
+    SKEW_SECONDS,
     BatchLimits,
     BatchResult,
     BatchServer,
     BatchState,
     as_response,
+    id_in,
     lines_in,
     object_in,
     unfinished,
 )
 from evenhand.models.dialects.dialect import listing, mapping, text_of
-from evenhand.models.retry import TransportFault
 
 _PATH: Final = "/chat/completions"
 _KEY: Final = "evenhand"
 _OVER: Final = frozenset({"completed", "failed", "expired", "cancelled"})
-_MOST_PAGES: Final = 50
-# Clocks differ, and the batch is looked for by when it was made.
-_SKEW_SECONDS: Final = 3600.0
 
 
 class OpenAIBatches:
@@ -55,27 +53,30 @@ class OpenAIBatches:
         made = await server.send_json(
             f"{_root(server)}/batches",
             {
-                "input_file_id": _id_in(uploaded),
+                "input_file_id": id_in(uploaded),
                 "endpoint": f"/v1{_PATH}",
                 "completion_window": "24h",
                 "metadata": {_KEY: key},
             },
         )
-        return _id_in(made)
+        return id_in(made)
 
     async def find(self, server: BatchServer, key: str, *, since: float, requests: int) -> list[str]:  # noqa: ARG002
         """Look for the key in the metadata of the batches that were made since."""
-        found: list[str] = []
-        after = ""
-        for _ in range(_MOST_PAGES):
-            page = await server.get_json(f"{_root(server)}/batches?limit=100{after}")
-            batches = [mapping(batch) for batch in listing(page.get("data"))]
-            found += [_id_in(batch) for batch in batches if mapping(batch.get("metadata")).get(_KEY) == key]
-            made = batches[-1].get("created_at") if batches else None
-            if not page.get("has_more") or (isinstance(made, (int, float)) and made < since - _SKEW_SECONDS):
-                break
-            after = f"&after={quote(_id_in(batches[-1]), safe='')}" if batches else ""
-        return found
+
+        def following(page: Mapping[str, Any]) -> str:
+            last = mapping((listing(page.get("data")) or [None])[-1])
+            made = last.get("created_at")
+            if not page.get("has_more") or not last or (isinstance(made, (int, float)) and made < since - SKEW_SECONDS):
+                return ""
+            return f"&after={quote(id_in(last), safe='')}"
+
+        return [
+            id_in(batch)
+            async for page in server.pages(f"{_root(server)}/batches?limit=100", following)
+            for batch in map(mapping, listing(page.get("data")))
+            if mapping(batch.get("metadata")).get(_KEY) == key
+        ]
 
     async def look(self, server: BatchServer, batch: str) -> BatchState:
         """Return how far a batch is."""
@@ -100,12 +101,6 @@ class OpenAIBatches:
 
 def _root(server: BatchServer) -> str:
     return server.url.removesuffix(_PATH)
-
-
-def _id_in(said: Mapping[str, Any]) -> str:
-    if not (identity := text_of(said.get("id"))):
-        raise TransportFault("invalid_body", "the response has no 'id'", retryable=True)
-    return identity
 
 
 def _result(line: Mapping[str, Any]) -> BatchResult:

@@ -6,14 +6,14 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
 from evenhand.models.client import HttpModel
-from evenhand.models.dialects.dialect import Complaint, mapping
+from evenhand.models.dialects.dialect import Complaint, mapping, text_of
 from evenhand.models.exchange import send
 from evenhand.models.retry import TransportFault, quoted, retry_after_seconds, status_fault
 from evenhand.models.wire.connection import Response
@@ -22,6 +22,9 @@ JSON: Final = "application/json"
 # The results of a whole batch come in one body.
 _MOST_RESULT_BYTES: Final = 1 << 30
 _LONGEST_READ: Final = 64 * 1024
+_MOST_PAGES: Final = 50
+# Clocks differ, and batches are looked for by when they were made.
+SKEW_SECONDS: Final = 3600.0
 
 
 class BatchLimits(NamedTuple):
@@ -103,6 +106,15 @@ class BatchServer:
         """Get a JSON object."""
         return object_in(await self.get(url))
 
+    async def pages(self, url: str, following: Callable[[Mapping[str, Any]], str]) -> AsyncIterator[Mapping[str, Any]]:
+        """Get a list page by page; ``following`` returns what the address of the next one has in addition, if any."""
+        more = ""
+        for _ in range(_MOST_PAGES):
+            page = await self.get_json(url + more)
+            yield page
+            if not (more := following(page)):
+                return
+
     async def send(self, method: str, url: str, body: bytes, *, content_type: str = JSON) -> Response:
         """Send a request once; raises ``TransportFault`` for everything but success, without the keys in it."""
         endpoint = replace(
@@ -134,6 +146,13 @@ def object_in(response: Response) -> Mapping[str, Any]:
     if not isinstance(body, dict):
         raise TransportFault("invalid_body", f"the response is no JSON object: {response.page}", retryable=True)
     return body
+
+
+def id_in(said: Mapping[str, Any]) -> str:
+    """Return the id of what a response tells of."""
+    if not (identity := text_of(said.get("id"))):
+        raise TransportFault("invalid_body", "the response has no 'id'", retryable=True)
+    return identity
 
 
 def lines_in(response: Response) -> Iterator[Mapping[str, Any]]:
