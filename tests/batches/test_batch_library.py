@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from evenhand import Case, ConfigError, PromptEvaluator, Run, aevaluate, evaluate
+from evenhand.cli.main import app
 from evenhand.store.store import open_store
 
 CASES = [
@@ -59,6 +61,24 @@ def test_a_program_that_is_started_again_continues_the_run_that_waits_for_batche
         assert [stored.id for stored in store.runs.newest()] == [other.id, run.id]
         assert store.provider_batches.items(run.record) == {}
     assert evaluate(CASES, evaluator, name="numbers", batch=True).id != run.id  # it is finished
+
+
+def test_the_batches_of_a_program_can_be_cancelled_on_the_command_line(
+    provider: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{provider.port}/v1")
+    evaluator = PromptEvaluator(judge="openai/gpt-4o-mini")
+    asyncio.run(interrupted_while_waiting(provider, CASES, evaluator))
+    provider.finished.clear()
+
+    done = CliRunner().invoke(app, ["runs", "cancel-batches", "last", "--yes"], prog_name="evenhand")
+
+    assert (done.exit_code, provider.batches[0].is_cancelled) == (0, True), done.stderr
+    assert "cancelled batch batch_0: 4 requests to openai/gpt-4o-mini" in done.stderr
+    with contextlib.closing(open_store()) as store:
+        (batch,) = store.provider_batches.of(Run.open().record, pending=True)
+    assert batch.words.endswith("was cancelled, and is still to be read")
 
 
 def test_batches_from_python_are_refused_where_they_would_be_lost(

@@ -323,8 +323,6 @@ class BatchQueue:
             self._failed(question, fault) for item, fault in faults.items() if (question := self._waiting.get(item))
         ]
         self._ask_again(lane, [question for question in again if question is not None])
-        if any(waiting.queued for waiting in self._lanes.values()):
-            self._wake()
 
     def _outcome(self, item: str, result: BatchResult, model: HttpModel) -> Reply | TransportFault:
         if isinstance(result.outcome, TransportFault):
@@ -363,9 +361,10 @@ class BatchQueue:
             self._refuse(questions, self._ended)
         elif not self.submits:
             self._refuse(questions, NotInBatchError())
-        elif questions:
+        else:
             lane.queued.extend(questions)
-            self._wake()
+            if any(each.queued for each in self._lanes.values()):  # also what waited for the money of others
+                self._wake()
 
     async def _drop(self, key: str) -> list[BatchQuestion]:
         """Forget a batch that does not exist, and return its questions: nothing of it was asked."""
