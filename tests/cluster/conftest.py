@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from evenhand.cluster.messages import Orders, Report, Shipment
 from evenhand.cluster.port import WorkerLost
 from evenhand.cluster.worker import Worker
+from evenhand.models.embedded.runtime import Load
 
 
 class Process:
@@ -57,6 +58,12 @@ class Processes:
         self.workers = workers
         self.started: list[Process] = []
         self._dies = dies
+
+    def host(self, models: Sequence[Load]) -> None:
+        """Let each process load its models itself."""
+
+    def close(self) -> None:
+        """Do nothing: there is nothing beside them."""
 
     def start(self) -> Process:
         self.started.append(Process(self._dies))

@@ -7,6 +7,7 @@ import functools
 import importlib
 import importlib.util
 import ipaddress
+import itertools
 import logging
 import os
 import secrets
@@ -16,19 +17,21 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
 from evenhand.cluster.messages import Orders, Report, Shipment
 from evenhand.cluster.port import WorkerLost
+from evenhand.cluster.ray_models import MOST_SLOTS, Hosts, RayModels
 from evenhand.cluster.ray_worker import RayWorker
-from evenhand.cluster.runner import ClusterRunner
 from evenhand.cluster.shippable import require_shippable
+from evenhand.cluster.traced_runner import cluster_runner_for
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.engine.job import Job
 from evenhand.engine.runner import Runner
+from evenhand.models.embedded.runtime import Load
 from evenhand.version import __version__
 
 _log = logging.getLogger(__name__)
@@ -105,19 +108,18 @@ class RayCluster:
         # Where a Ray that was started here has its logs and sockets.
         self.session = session
         self._is_own = is_own
-        processors = int(ray.cluster_resources().get("CPU", 1))
+        self._wanted = workers
         # How many workers it has room for, or the user wants.
-        self.workers = max(1, processors if workers is None else workers)
+        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)) if workers is None else workers)
+        self._numbers = itertools.count()
         # On this machine there is one place for them, whoever else is there: runs of a server share it.
-        options: dict[str, Any] = {
-            "num_cpus": 0 if is_own else 1,
-            "max_restarts": 0,
-            "max_task_retries": 0,
-            "max_concurrency": 8,
-        }
+        options: dict[str, Any] = {"num_cpus": 0 if is_own else 1, "max_task_retries": 0}
         if self.ships_files and folder is not None:
             options["runtime_env"] = {"working_dir": str(folder), "excludes": _NOT_SHIPPED}
-        self._actor = ray.remote(**options)(RayWorker)
+        # Over the nodes, and not one node after the other: programs as judges need its processors.
+        spread = {"max_restarts": 0, "max_concurrency": 8, "scheduling_strategy": "SPREAD"}
+        self._actor = ray.remote(**options, **spread)(RayWorker)
+        self._models = RayModels(ray, options, is_own=is_own)
 
     @property
     def nodes(self) -> int:
@@ -148,21 +150,43 @@ class RayCluster:
         """Whether workers have the suite's folder as a copy of their own."""
         return not self._is_own
 
+    def host(self, models: Sequence[Load]) -> None:
+        """Find places for models that workers share; refuse what no node can ever have, by its name."""
+        processors = self._models.place(models)
+        if models and self._wanted is None and not self._is_own:
+            self.workers = max(1, processors)
+
     def start(self) -> RayPort:
         """Start a worker."""
-        return RayPort(self._ray, self._actor.remote())
+        return RayPort(self._ray, self, next(self._numbers))
+
+    def start_actor(self) -> Any:
+        """Start the process of a worker."""
+        return self._actor.remote()
+
+    async def hosts(self) -> Hosts:
+        """Start the models that workers share, once, and return where they are."""
+        return await self._models.started(slots=min(self.workers, MOST_SLOTS))
+
+    def close(self) -> None:
+        """End the models."""
+        self._models.close()
 
 
 class RayPort:
-    """The way to one actor."""
+    """The way to one actor, which is started when the models that it asks are."""
 
-    def __init__(self, ray: Any, actor: Any) -> None:
+    def __init__(self, ray: Any, cluster: RayCluster, number: int) -> None:
         self._ray = ray
-        self._actor = actor
+        self._cluster = cluster
+        self._number = number
+        self._actor: Any = None
 
     async def begin(self, shipment: Shipment) -> str | None:
         """Give the worker what it needs; return what is wrong with that, if something is."""
-        problem = await self._call(self._actor.begin, shipment)
+        hosts = await self._cluster.hosts()
+        self._actor = self._cluster.start_actor()
+        problem = await self._call(self._actor.begin, shipment, hosts, self._number)
         return None if problem is None else f"on a worker: {problem}"
 
     async def exchange(self, orders: Orders) -> Report:
@@ -170,10 +194,10 @@ class RayPort:
         report: Report = await self._call(self._actor.exchange, orders)
         return report
 
-    async def _call(self, method: Any, message: Any) -> Any:
+    async def _call(self, method: Any, *message: Any) -> Any:
         errors = self._ray.exceptions
         try:
-            return await method.remote(message)
+            return await method.remote(*message)
         except (errors.RayActorError, errors.WorkerCrashedError, errors.NodeDiedError) as lost:
             raise WorkerLost(_first_line(lost)) from None
         except errors.RuntimeEnvSetupError as failed:
@@ -183,6 +207,8 @@ class RayPort:
 
     def close(self) -> None:
         """End the worker, if it has not ended."""
+        if self._actor is None:
+            return
         with contextlib.suppress(Exception):  # whatever it says, nobody waits for it any more
             self._ray.kill(self._actor)
 
@@ -274,7 +300,7 @@ def runner_on(
     @contextlib.contextmanager
     def connected() -> Iterator[Callable[..., Runner]]:
         with ray_cluster(on, workers=workers, folder=folder) as cluster:
-            yield functools.partial(ClusterRunner.on, cluster)
+            yield functools.partial(cluster_runner_for, cluster)
 
     return connected
 

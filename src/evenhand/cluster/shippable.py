@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.identity import Fingerprints
 from evenhand.engine.job import Job
+from evenhand.models.embedded.client import EmbeddedModel
+from evenhand.models.embedded.runtime import Load
 from evenhand.suites.definition import Definition
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
 
@@ -30,6 +32,17 @@ def require_shippable(job: Job) -> None:
             f"on: the target {job.target.name} is an object of this program and cannot be sent to other processes; "
             "write it into a file and name it as python: file.py:function, or leave out on"
         )
+
+
+def models_in(job: Job, cases: Iterable[PlannedCase]) -> tuple[Load, ...]:
+    """Return the embedded models that judge or answer some cases, in the order in which they are named."""
+    built = Definition(job.definition, source=job.source)
+    clients: list[object] = []
+    for planned in cases:
+        built.evaluators_for(planned)
+        if job.target is not None:
+            clients.append(job.target.client_for(planned.case))
+    return tuple(dict.fromkeys(each.load for each in (*built.clients, *clients) if isinstance(each, EmbeddedModel)))
 
 
 def require_same_evaluators(job: Job, planned: PlannedCase) -> None:
