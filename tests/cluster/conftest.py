@@ -50,6 +50,7 @@ class Processes:
     """A cluster of them."""
 
     ships_files = False
+    variables = ()
 
     def __init__(self, workers: int, dies: Callable[[Process], bool] = lambda _: False) -> None:
         self.workers = workers

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from evenhand.engine.breaker import Outage
 from evenhand.engine.compact_sets import BloomFilter
+from evenhand.engine.job import Rebuild
 from evenhand.engine.question_costs import Question
 
 
@@ -18,14 +19,17 @@ from evenhand.engine.question_costs import Question
 class Shipment:
     """What a worker needs to know of a run: who judges and answers, and how many questions it may ask at once.
 
-    ``folder`` is that of the suite and ``cwd`` the driver's; both None where the suite's files were shipped, so that
-    they are in the worker's own folder. ``is_limited`` says that calls are limited, so that they are lent, and
-    ``limits_cost`` that dollars are, so that they are reserved for each question.
+    ``source`` is the suite's file, and ``cwd`` the driver's folder, None where the suite's files were shipped, so that
+    they are in the worker's own. ``rebuild`` makes the evaluators where a suite's definition would not do;
+    ``variables`` are names that the worker's environment must have. ``is_limited`` says that calls are limited, so
+    that they are lent, and ``limits_cost`` that dollars are, so that they are reserved for each question.
     """
 
     run: int
     definition: Mapping[str, Any]
     source: str | None
+    rebuild: Rebuild | None = None
+    variables: tuple[str, ...] = ()
     cwd: str | None
     has_target: bool
     timeout: float | None

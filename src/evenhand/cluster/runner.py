@@ -164,7 +164,9 @@ class ClusterRunner(Runner):
         return Shipment(
             run=self._run.number,
             definition=job.definition,
-            source=job.source,
+            source=job.file,
+            rebuild=job.rebuild,
+            variables=self._cluster.variables,
             cwd=None if self._cluster.ships_files else _here(),
             has_target=job.target is not None,
             timeout=job.timeout,

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from evenhand.cluster.leased_gateway import LeasedGateway
 from evenhand.cluster.messages import Item, Orders, Report, Shipment
+from evenhand.cluster.shippable import evaluators_elsewhere
+from evenhand.cluster.variables import require_variables
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase
 from evenhand.engine.breaker import Patience
 from evenhand.engine.case_processor import CaseProcessor
@@ -38,6 +40,7 @@ class Worker:
     def __init__(self, shipment: Shipment) -> None:
         if shipment.cwd is not None:
             os.chdir(shipment.cwd)
+        require_variables(shipment.variables)
         source = shipment.source
         if source is not None and shipment.cwd is None:  # the suite's folder was shipped, and is this one
             source = str(Path.cwd() / Path(source).name)
@@ -46,7 +49,7 @@ class Worker:
             name="",
             definition=shipment.definition,
             cases=tuple,
-            evaluators_for=built.evaluators_for,
+            evaluators_for=evaluators_elsewhere(shipment.definition, source, shipment.rebuild),
             target=built.target() if shipment.has_target else None,
             prices=built.prices,
             timeout=shipment.timeout,
