@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.marked import marked
 from typer.testing import CliRunner
 
 from evenhand import evaluate
@@ -46,20 +47,9 @@ def cluster() -> Iterator[place.RayCluster]:
             yield cluster
 
 
-def processes_with_key(name: bytes = b"") -> list[int]:
-    """Return the processes that have the key in their environment, and a name that begins so."""
-    own = []
-    for folder in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            is_own = folder.name.isdecimal() and CANARY.encode() in (folder / "environ").read_bytes()
-            if is_own and (folder / "cmdline").read_bytes().startswith(name):
-                own.append(int(folder.name))
-    return own
-
-
 def workers_of_test() -> list[int]:
     """Return the processes of workers that have an actor."""
-    return processes_with_key(b"ray::RayWorker")
+    return list(marked(CANARY, b"ray::RayWorker"))
 
 
 def listening_addresses(processes: set[int]) -> list[str]:
@@ -175,7 +165,7 @@ def test_a_key_reaches_the_provider_and_no_file_of_ray(suite: Suite, cluster: pl
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="sockets are found in /proc")
 def test_a_ray_of_its_own_is_for_this_machine_and_this_user(cluster: place.RayCluster) -> None:
-    own = {os.getpid(), *processes_with_key()}
+    own = {os.getpid(), *marked(CANARY)}
 
     listening = listening_addresses(own)
 

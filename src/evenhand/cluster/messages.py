@@ -76,6 +76,8 @@ class Orders:
     replies: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
     # Accounts whose provider is gone, as another worker found out, and those that are back.
     held: list[str] = field(default_factory=list)
+    # Accounts that answered another worker: who does not answer any more is gone, and no case's error.
+    answered: list[str] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
 
 
@@ -139,6 +141,8 @@ class Report:
     look_ups: list[str] = field(default_factory=list)
     outages: list[tuple[str, Outage]] = field(default_factory=list)
     stopped: str | None = None
+    # Accounts that gave a reply.
+    answered: list[str] = field(default_factory=list)
     # By account: what one said that never said anything else.
     refused: dict[str, str | None] = field(default_factory=dict)
     # The exception that ended the work, by its name and its words.

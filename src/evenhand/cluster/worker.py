@@ -150,6 +150,7 @@ class Worker:
         while self._on_their_way and self._on_their_way[0][0] <= orders.committed:
             self._on_their_way.popleft()
         self._room.set()
+        gateway.note_answered(orders.answered)
         gateway.hold(orders.held)
         gateway.release(orders.released)
         gateway.lent.add(orders.calls)
@@ -232,6 +233,7 @@ class Worker:
         report.outages, gateway.outages = gateway.outages, []
         report.stopped = gateway.stopped
         report.refused = gateway.refusals
+        report.answered = [account for account, lane in gateway.lanes.items() if lane.answered]
         report.asking = gateway.in_flight
         self._report = Report(number=report.number + 1)
         self._unsent_since = None
