@@ -116,14 +116,14 @@ class RayPort:
 async def _answer(called: concurrent.futures.Future[Any]) -> Any:
     """Wait for a call. Whoever gives up waiting does not cancel it, which Ray's client could not take."""
     loop = asyncio.get_running_loop()
-    ended = loop.create_future()
+    ended = asyncio.Event()
 
     def wake(_: object) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
-            loop.call_soon_threadsafe(lambda: ended.done() or ended.set_result(None))
+            loop.call_soon_threadsafe(ended.set)
 
     called.add_done_callback(wake)
-    await ended
+    await ended.wait()
     return called.result()
 
 
