@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 import hypothesis
 import pytest
+from _pytest.assertion import rewrite  # there is no other way to compile a test before it is collected
 from bench.postgres import Copies, make_database, running_postgres
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
@@ -37,14 +38,32 @@ hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("ev
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Look for no garbage among the tests: there are many, and all stay to the end."""
     gc.disable()
+    if hasattr(session.config, "workerinput") and session.config.args == session.config.getini("testpaths"):
+        compile_a_share(session.config)
     try:
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+def compile_a_share(config: Any) -> None:
+    """Compile the files of tests that no other worker compiles: in a new clone, each worker would do all of them."""
+    files = sorted(path for path in (config.rootpath / "tests").rglob("*.py") if path.match("test_*.py"))
+    given = config.workerinput
+    for path in files[int(given["workerid"].removeprefix("gw")) :: given["workercount"]]:
+        compiled = rewrite.get_cache_dir(path) / f"{path.stem}{rewrite.PYC_TAIL}"
+        if rewrite._read_pyc(path, compiled) is None and rewrite.try_makedirs(compiled.parent):
+            status, code = rewrite._rewrite_test(path, config)
+            rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, status, compiled)
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a long text by its length: workers send each other the names of tests again and again."""
+    return f"{argname} of {len(val)}" if isinstance(val, str | bytes) and len(val) > 1_000 else None
 
 
 class NetworkRefusedError(Exception):

@@ -35,6 +35,7 @@ _MODEL: Final[Mapping[str, Any]] = {
     "proxy": "http://proxy.example:3128",
     "threads": 4,
     "context": 8192,
+    "resources": {"cpu": 2, "gpu": 1},
 }
 _GATES: Final[Mapping[str, Any]] = {
     "min_mean": 0.8,

@@ -186,8 +186,32 @@ def test_a_batch_that_fails_as_a_whole_is_told_and_asked_again_when_resumed(
     assert len(provider.batches) == 2
 
 
+def limit_replies(path: Path, tokens: int) -> None:
+    written = json.loads(path.read_text())
+    written["judge"]["max_tokens"] = tokens
+    path.write_text(json.dumps(written))
+
+
+def test_the_first_batch_costs_no_more_than_allowed_however_long_its_replies_are(
+    provider: Any, suite: Callable[..., Path]
+) -> None:
+    path = suite("openai", cases=30)
+    whole = json.loads(command("run", "suite.yaml", "--batch", "--estimate", "--json").stdout)["cost"]["low"]
+
+    unlimited = command("run", "suite.yaml", "--batch", "--json", "--no-cache", "--max-cost", str(3 * whole))
+    limit_replies(path, 400)
+    limited = command("run", "suite.yaml", "--batch", "--json", "--no-cache", "--max-cost", str(3 * whole))
+
+    assert (unlimited.exit_code, limited.exit_code) == (0, 0), unlimited.stderr + limited.stderr
+    first, *later, once = [len(batch.requests) for batch in provider.batches]
+    assert (first + sum(later), once) == (30, 30)
+    longest = bill(provider, "openai/gpt-4o-mini") / 60 / 200 * 4096  # had all tokens been those of the reply
+    assert 5 <= first < 30
+    assert first * longest * 0.2 < 3 * whole < (first + 1) * longest
+
+
 def test_no_more_is_submitted_than_the_budget_allows(provider: Any, suite: Callable[..., Path]) -> None:
-    suite("openai", cases=4)
+    limit_replies(suite("openai", cases=4), 200)
     whole = json.loads(command("run", "suite.yaml", "--batch", "--estimate", "--json").stdout)["cost"]["low"]
 
     done = command("run", "suite.yaml", "--batch", "--json", "--max-cost", str(whole * 0.6))

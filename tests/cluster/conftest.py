@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from bench.loopback import LoopbackJudge
 from evenhand.cluster.messages import Orders, Report, Shipment
 from evenhand.cluster.port import WorkerLost
 from evenhand.cluster.worker import Worker
+from evenhand.models.embedded.runtime import Load
 
 
 class Process:
@@ -56,6 +57,12 @@ class Processes:
         self.workers = workers
         self.started: list[Process] = []
         self._dies = dies
+
+    def host(self, models: Sequence[Load]) -> None:
+        """Let each process load its models itself."""
+
+    def close(self) -> None:
+        """Do nothing: there is nothing beside them."""
 
     def start(self) -> Process:
         self.started.append(Process(self._dies))

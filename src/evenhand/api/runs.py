@@ -42,11 +42,23 @@ def execution_of(
     from evenhand.engine.store_location import StoreLocation  # noqa: PLC0415
 
     where = None
+    if pace.batch:
+        _require_resumable(store, on)
     if on is not None:
         from evenhand.cluster.ray_cluster import runner_on  # noqa: PLC0415 - few runs need it
 
         where = runner_on(on, job, workers=workers, variables=worker_env)
     return Execution(job, scope=scope, pace=pace, place=StoreLocation.of(store), progress=progress, on=where)
+
+
+def _require_resumable(store: PlaceLike, on: str | None) -> None:
+    """Refuse batches that only this process could read: they are paid for when they are submitted."""
+    if store is None:
+        raise ConfigError(
+            "batch: with store=None, batches that are paid for would be lost with this program; name a store"
+        )
+    if on is not None:
+        raise ConfigError(f"batch: it cannot be combined with on={on!r}: one process gathers the questions of a batch")
 
 
 _log = logging.getLogger(__name__)
@@ -83,6 +95,7 @@ def planned_evaluation(
     tags: Iterable[str] = (),
     until_decided: bool = False,
     alpha: float | None = None,
+    batch: bool = False,
     progress: bool | Watcher = False,
 ) -> Execution:
     """Return a planned run; these are the options of ``evaluate`` and ``aevaluate``."""
@@ -112,7 +125,8 @@ def planned_evaluation(
         columns=columns,
         slices=slices,
     )
-    usual_concurrency = suite.built.concurrency if suite else None
+    # That of a suite is for requests; in batches, as many evaluations as possible wait together.
+    usual_concurrency = suite.built.concurrency if suite and not batch else None
     usual_repeat = suite.built.repeat if suite else 1
     pace = Pace.of(
         concurrency=usual_concurrency if concurrency is None else concurrency,
@@ -121,12 +135,14 @@ def planned_evaluation(
         use_cache=cache,
         outage_timeout=outage_timeout,
         max_consecutive_errors=max_consecutive_errors,
+        batch=batch,
     )
     scope = Scope(
         repeat=usual_repeat if repeat is None else repeat,
         label=label,
         tags=tags_of(tags),
         until_decided=until_decided_of(until_decided, alpha),
+        batch=batch,
     )
     execution = execution_of(
         job, scope, pace, store=store, progress=progress, on=on, workers=workers, worker_env=worker_env
@@ -168,6 +184,9 @@ def evaluate(*args: Any, **options: Any) -> Run:
     the numbers are given for each of their values too. ``judge`` is for definitions without one,
     ``target`` makes the answers of cases that have none. ``store`` is the database of the run: by default
     ``EVENHAND_DB``, or ``.evenhand/evenhand.db``; None stores it in memory.
+
+    With ``batch``, models are asked in batches, at half the price, which takes up to a day. If the program ends before
+    that, run it again: it continues the run that waits for the batches, and nothing is asked twice.
 
     With ``until_decided``, cases are judged in random order until a gate has failed or all are decided; the decision is
     that of a run of all cases, but for a probability of at most ``alpha``, 0.05 by default.

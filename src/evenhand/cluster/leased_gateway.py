@@ -19,6 +19,7 @@ from evenhand.engine.compact_sets import BloomFilter
 from evenhand.engine.concurrency_limit import LimitClosed
 from evenhand.engine.gateway import Abandoned, Asking, Entry, Gateway
 from evenhand.engine.question_costs import Question, question_of
+from evenhand.models.embedded.catalogue import PREFIX
 from evenhand.models.prices import PriceBook
 from evenhand.models.rate_limit import RateLimit
 from evenhand.models.retry import BUDGET
@@ -348,9 +349,10 @@ class LeasedGateway(Gateway):
         return bool(self._through or self.look_ups or self.lent.wanted)
 
     @property
-    def in_flight(self) -> int:
-        """How many questions are at a provider now."""
-        return sum(lane.in_flight for lane in self.lanes.values())
+    def waiting_for_providers(self) -> int:
+        """How many questions are at a provider now, or wait for its limits; a model of the cluster is no provider."""
+        lanes = (lane.wanted for account, lane in self.lanes.items() if not account.startswith(PREFIX))
+        return sum(lanes) + len(self._through)
 
 
 class LentRate(RateLimit):

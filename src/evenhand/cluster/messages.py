@@ -9,10 +9,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from evenhand.drive.span_recorder import FinishedSpan
 from evenhand.engine.breaker import Outage
 from evenhand.engine.compact_sets import BloomFilter
 from evenhand.engine.job import Rebuild
 from evenhand.engine.question_costs import Question
+
+
+class Traced(NamedTuple):
+    """A run whose spans are wanted, by its id; and whether spans and events may have what models and users wrote."""
+
+    run: str
+    content_in_spans: bool
+    content_in_events: bool
+
+
+class LogLine(NamedTuple):
+    """A record of a log: of which logger, how grave, when, and what it says, with the traceback if it has one."""
+
+    name: str
+    level: int
+    created: float
+    message: str
+    trace: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +58,9 @@ class Shipment:
     is_limited: bool
     limits_cost: bool
     remembered: BloomFilter | None
+    # From which level on records of logs are wanted; and whether spans are.
+    log_level: int
+    traced: Traced | None = None
 
 
 class Item(NamedTuple):
@@ -147,5 +169,8 @@ class Report:
     refused: dict[str, str | None] = field(default_factory=dict)
     # The exception that ended the work, by its name and its words.
     crashed: tuple[str, str] | None = None
-    # How many questions wait for the provider, and not for a processor.
+    # How many questions wait for a provider or its limits, and not for a processor.
     asking: int = 0
+    logs: list[LogLine] = field(default_factory=list)
+    # Of cases that are over.
+    spans: list[FinishedSpan] = field(default_factory=list)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from evenhand.cluster.messages import Orders, Report, Shipment
+from evenhand.models.embedded.runtime import Load
 
 
 class WorkerLost(Exception):  # noqa: N818 - the run goes on without it
@@ -45,6 +47,14 @@ class Cluster(Protocol):
         """Whether workers have the suite's folder as a copy of their own."""
         ...
 
+    def host(self, models: Sequence[Load]) -> None:
+        """Find places for models that workers share, before any worker starts; refuse what it can never have."""
+        ...
+
     def start(self) -> Port:
         """Start a worker."""
+        ...
+
+    def close(self) -> None:
+        """End what was started beside workers."""
         ...

@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import functools
 import importlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -15,12 +16,14 @@ from typing import Any
 from evenhand.cluster.messages import Orders, Report, Shipment
 from evenhand.cluster.port import WorkerLost
 from evenhand.cluster.ray_connection import Connection, check_place, connected
+from evenhand.cluster.ray_models import MOST_SLOTS, Hosts, RayModels
 from evenhand.cluster.ray_worker import RayWorker
-from evenhand.cluster.runner import ClusterRunner
 from evenhand.cluster.shippable import require_shippable
+from evenhand.cluster.traced_runner import cluster_runner_for
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.engine.job import Job
 from evenhand.engine.runner import Runner
+from evenhand.models.embedded.runtime import Load
 from evenhand.version import __version__
 
 
@@ -31,14 +34,17 @@ class RayCluster:
         self._ray = ray = connection.ray
         self._connection = connection
         self.variables = tuple(variables)
-        processors = int(ray.cluster_resources().get("CPU", 1))
+        self._wanted = workers
         # How many workers it has room for, or the user wants.
-        self.workers = max(1, processors if workers is None else workers)
+        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)) if workers is None else workers)
+        self._numbers = itertools.count()
         # On this machine there is one place for them, whoever else is there: runs of a server share it.
-        processors_each = 1 if connection.is_joined else 0
-        self._actor = ray.remote(num_cpus=processors_each, max_restarts=0, max_task_retries=0, max_concurrency=8)(
-            RayWorker
-        )
+        is_own = not connection.is_joined
+        options: dict[str, Any] = {"num_cpus": 0 if is_own else 1, "max_task_retries": 0}
+        # Over the nodes, and not one node after the other: programs as judges need its processors.
+        spread = {"max_restarts": 0, "max_concurrency": 8, "scheduling_strategy": "SPREAD"}
+        self._actor = ray.remote(**options, **spread)(RayWorker)
+        self._models = RayModels(ray, options, is_own=is_own)
 
     @property
     def session(self) -> Path | None:
@@ -74,21 +80,43 @@ class RayCluster:
         """Whether workers have the suite's folder as a copy of their own."""
         return not self._connection.is_here
 
+    def host(self, models: Sequence[Load]) -> None:
+        """Find places for models that workers share; refuse what no node can ever have, by its name."""
+        processors = self._models.place(models)
+        if models and self._wanted is None and self._connection.is_joined:
+            self.workers = max(1, processors)
+
     def start(self) -> RayPort:
         """Start a worker."""
-        return RayPort(self._ray, self._actor.remote())
+        return RayPort(self._ray, self, next(self._numbers))
+
+    def start_actor(self) -> Any:
+        """Start the process of a worker."""
+        return self._actor.remote()
+
+    async def hosts(self) -> Hosts:
+        """Start the models that workers share, once, and return where they are."""
+        return await self._models.started(slots=min(self.workers, MOST_SLOTS))
+
+    def close(self) -> None:
+        """End the models."""
+        self._models.close()
 
 
 class RayPort:
-    """The way to one actor."""
+    """The way to one actor, which is started when the models that it asks are."""
 
-    def __init__(self, ray: Any, actor: Any) -> None:
+    def __init__(self, ray: Any, cluster: RayCluster, number: int) -> None:
         self._ray = ray
-        self._actor = actor
+        self._cluster = cluster
+        self._number = number
+        self._actor: Any = None
 
     async def begin(self, shipment: Shipment) -> str | None:
         """Give the worker what it needs; return what is wrong with that, if something is."""
-        problem = await self._call(self._actor.begin, shipment)
+        hosts = await self._cluster.hosts()
+        self._actor = self._cluster.start_actor()
+        problem = await self._call(self._actor.begin, shipment, hosts, self._number)
         return None if problem is None else f"on a worker: {problem}"
 
     async def exchange(self, orders: Orders) -> Report:
@@ -96,10 +124,10 @@ class RayPort:
         report: Report = await self._call(self._actor.exchange, orders)
         return report
 
-    async def _call(self, method: Any, message: Any) -> Any:
+    async def _call(self, method: Any, *message: Any) -> Any:
         errors = self._ray.exceptions
         try:
-            return await _answer(method.remote(message).future())
+            return await _answer(method.remote(*message).future())
         except (errors.RayActorError, errors.WorkerCrashedError, errors.NodeDiedError) as lost:
             raise WorkerLost(_first_line(lost)) from None
         except errors.RuntimeEnvSetupError as failed:
@@ -109,6 +137,8 @@ class RayPort:
 
     def close(self) -> None:
         """End the worker, if it has not ended."""
+        if self._actor is None:
+            return
         with contextlib.suppress(Exception):  # whatever it says, nobody waits for it any more
             self._ray.kill(self._actor)
 
@@ -164,6 +194,6 @@ def runner_on(
     @contextlib.contextmanager
     def runners() -> Iterator[Callable[..., Runner]]:
         with ray_cluster(on, workers=workers, folder=job.folder, variables=variables) as cluster:
-            yield functools.partial(ClusterRunner.on, cluster)
+            yield functools.partial(cluster_runner_for, cluster)
 
     return runners

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from evenhand.cluster.lender import Account, Lender
-from evenhand.cluster.messages import Orders, Report, Shipment
+from evenhand.cluster.messages import Orders, Report, Shipment, Traced
 from evenhand.cluster.pool import Held, Pool, made_items, stored_items
 from evenhand.cluster.port import Cluster, Port, WorkerLost
-from evenhand.cluster.shippable import require_same_evaluators, require_shippable
+from evenhand.cluster.shippable import models_in, require_same_evaluators, require_shippable
+from evenhand.cluster.shipped_log import log_again
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.domain.evaluation import Attempt, Status
 from evenhand.domain.failure import Failure
 from evenhand.domain.run import Judgment, PlannedCase, RunRecord
 from evenhand.domain.verdict import Verdict
-from evenhand.engine.breaker import Outage, OutageObserver
+from evenhand.engine.breaker import Outage
 from evenhand.engine.job import Job, Pace
-from evenhand.engine.never_scored import Confirm
 from evenhand.engine.run import Progress
-from evenhand.engine.runner import Observer, Runner
+from evenhand.engine.runner import Runner
 from evenhand.engine.work import Todo, drawn_work
 from evenhand.store.rows import answer_of, judgment_of_row, planned_from
 from evenhand.store.store import Store
@@ -74,6 +75,10 @@ class ClusterRunner(Runner):
         super().__init__(store, run, job, pace, **options)
         require_shippable(job)
         self._cluster = cluster
+        first = next(iter(store.planned(run)), [])
+        for planned in first[:1]:
+            require_same_evaluators(job, planned)
+        cluster.host(models_in(job, first))
         self._tell = options.get("tell")
         self._lender = Lender(pace.limits, self.budget)
         self._count = max(1, min(cluster.workers, pace.concurrency))
@@ -83,23 +88,10 @@ class ClusterRunner(Runner):
         self._gone: dict[str, tuple[_Member, Outage]] = {}
         self._answered: set[str] = set()
 
-    @classmethod
-    def on(
-        cls,
-        cluster: Cluster,
-        store: Store,
-        run: RunRecord,
-        job: Job,
-        pace: Pace,
-        *,
-        on_outage: OutageObserver,
-        observers: Sequence[Observer] = (),
-        confirm: Confirm | None = None,
-        on_batch: Callable[[str], None] | None = None,
-    ) -> ClusterRunner:
-        """Return the runner of a run on a cluster; it is called as ``runner_for`` is."""
-        options: dict[str, Any] = {"observers": observers, "confirm": confirm, "on_batch": on_batch}
-        return cls(store, run, job, pace, cluster=cluster, tell=on_outage, **options)
+    @property
+    def workers(self) -> int:
+        """How many workers judge."""
+        return self._count
 
     @property
     def progress(self) -> Progress:
@@ -115,6 +107,7 @@ class ClusterRunner(Runner):
         finally:
             for member in self._members:
                 member.port.close()
+            self._cluster.close()
 
     async def _begin_batches(self) -> None:
         """Refuse batches: one process submits them, and only that one can read what they bring."""
@@ -140,10 +133,6 @@ class ClusterRunner(Runner):
     def _begin(self, first: int, *, resuming: bool) -> list[asyncio.Task[None]]:
         self._overview = None  # the run is read when it has ended: here nothing is made of its rows
         self._pool = Pool(self._source(first, resuming=resuming), self._run.repeat)
-        if not self._members:
-            for page in self._store.planned(self._run):
-                require_same_evaluators(self._job, page[0])
-                break
         while len(self._members) < self._count:
             self._members.append(self._member())
         for member in self._members:
@@ -177,7 +166,18 @@ class ClusterRunner(Runner):
             is_limited=self._lender.is_limited,
             limits_cost=self.budget.limits_cost,
             remembered=remembered,
+            log_level=logging.getLogger().getEffectiveLevel(),
+            traced=self._traced,
         )
+
+    @property
+    def _traced(self) -> Traced | None:
+        """How workers record spans, if somebody wants them."""
+        return None
+
+    def _tell_of(self, report: Report) -> None:
+        """Let what a worker logged appear here."""
+        log_again(report.logs)
 
     async def _serve(self, member: _Member) -> None:
         """Let a worker judge, and the one after it if it dies, until nothing is left to do."""
@@ -282,12 +282,13 @@ class ClusterRunner(Runner):
                 continue
 
     async def _take(self, member: _Member, report: Report) -> None:
-        """Commit what a worker found, and answer what it asks."""
+        """Commit what a worker found, tell of it, and answer what it asks."""
         if report.answers or report.evaluations or report.replies:
             await self._committer.commit(
                 answers=tuple(report.answers), evaluations=tuple(report.evaluations), replies=report.replies
             )
             self._lost_in_a_row = 0
+        self._tell_of(report)
         member.committed, member.wanted, member.asking = report.number, report.wanted, report.asking
         self._lender.take(member.account, report)
         for row in report.answers:

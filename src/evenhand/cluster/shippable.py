@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase
 from evenhand.engine.identity import Fingerprints
 from evenhand.engine.job import EvaluatorsFor, Job, Rebuild
+from evenhand.models.embedded.client import EmbeddedModel
+from evenhand.models.embedded.runtime import Load
 from evenhand.suites.definition import Definition
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
 
@@ -36,6 +38,17 @@ def require_shippable(job: Job) -> None:
 def evaluators_elsewhere(definition: Mapping[str, Any], file: str | None, rebuild: Rebuild | None) -> EvaluatorsFor:
     """Return who judges in another process, by what is sent to it."""
     return Definition(definition, source=file).evaluators_for if rebuild is None else rebuild(definition, file)
+
+
+def models_in(job: Job, cases: Iterable[PlannedCase]) -> tuple[Load, ...]:
+    """Return the embedded models that judge or answer some cases, in the order in which they are named."""
+    built = Definition(job.definition, source=job.file)
+    clients: list[object] = []
+    for planned in cases:
+        built.evaluators_for(planned)
+        if job.target is not None:
+            clients.append(job.target.client_for(planned.case))
+    return tuple(dict.fromkeys(each.load for each in (*built.clients, *clients) if isinstance(each, EmbeddedModel)))
 
 
 def require_same_evaluators(job: Job, planned: PlannedCase) -> None:

@@ -15,9 +15,11 @@ from evenhand.cluster.messages import Item, Orders, Report, Shipment
 from evenhand.cluster.shippable import evaluators_elsewhere
 from evenhand.cluster.variables import require_variables
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase
+from evenhand.drive.span_recorder import SpanRecorder
 from evenhand.engine.breaker import Patience
 from evenhand.engine.case_processor import CaseProcessor
 from evenhand.engine.job import Job
+from evenhand.engine.telemetry import TracedProcessor, emit_evaluation, enter_run
 from evenhand.engine.work import Todo, Work
 from evenhand.store.replies import FoundReply
 from evenhand.store.rows import answer_of, planned_from
@@ -66,7 +68,16 @@ class Worker:
             remembered=shipment.remembered,
             changed=self._changed,
         )
-        self._processor = CaseProcessor(job, self.gateway, shipment.run, self)
+        self._traced = shipment.traced
+        self._recorder: SpanRecorder | None = None
+        if shipment.traced is None:
+            self._processor = CaseProcessor(job, self.gateway, shipment.run, self)
+        else:
+            self._recorder = SpanRecorder(
+                content_in_events=shipment.traced.content_in_events, content_in_spans=shipment.traced.content_in_spans
+            )
+            traced = TracedProcessor(self._recorder, job, self.gateway, shipment.run, self)
+            self._processor, self.gateway.put = traced, traced.put
         self._processor.free_places = shipment.places
         self._places = shipment.places
         self._queue: deque[Item] = deque()
@@ -102,8 +113,8 @@ class Worker:
 
     async def keep_evaluation(
         self,
-        planned: PlannedCase,  # noqa: ARG002 - the row says it
-        todo: Todo,  # noqa: ARG002
+        planned: PlannedCase,
+        todo: Todo,  # noqa: ARG002 - the row says it
         judgment: Judgment,
         row: tuple[Any, ...],
         replies: list[Any],
@@ -112,6 +123,8 @@ class Worker:
         evaluation = judgment.evaluation
         cached = any(attempt.cached for attempt in evaluation.attempts)
         self._report.asked_again.append((evaluation.retry_count, cached))
+        if self._recorder is not None:
+            emit_evaluation(self._recorder, planned, judgment)
         await self._send(self._report.evaluations, row, replies, is_answer=False)
 
     async def _send(self, rows: list[Any], row: tuple[Any, ...], replies: list[Any], *, is_answer: bool) -> None:
@@ -181,6 +194,8 @@ class Worker:
             task.add_done_callback(self._ended)
 
     async def _judge(self, item: Item) -> None:
+        if self._recorder is not None and self._traced is not None:
+            enter_run(self._recorder.root, self._traced.run)
         try:
             planned = planned_from(*item.case)
             evaluators = self._job.evaluators_for(planned)
@@ -234,7 +249,9 @@ class Worker:
         report.stopped = gateway.stopped
         report.refused = gateway.refusals
         report.answered = [account for account, lane in gateway.lanes.items() if lane.answered]
-        report.asking = gateway.in_flight
+        report.asking = gateway.waiting_for_providers
+        if self._recorder is not None:
+            report.spans, self._recorder.finished = self._recorder.finished, []
         self._report = Report(number=report.number + 1)
         self._unsent_since = None
         self._settled = False

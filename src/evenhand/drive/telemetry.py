@@ -91,17 +91,17 @@ class OpenSpan:
                 self._span.set_attribute("error.type", kind)
                 self._span.set_status(self._telemetry.error_status())
 
-    def add_event(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Add an event to the span itself."""
+    def add_event(self, name: str, attributes: Mapping[str, Any], at: int | None = None) -> None:
+        """Add an event to the span itself, ``at`` a time in nanoseconds."""
         if self._span is not None:
             with self._telemetry.guarded():
-                self._span.add_event(name, attributes)
+                self._span.add_event(name, attributes, at)
 
-    def end(self) -> None:
+    def end(self, at: int | None = None) -> None:
         """End the span."""
         if self._span is not None:
             with self._telemetry.guarded():
-                self._span.end()
+                self._span.end(at)
 
 
 class Telemetry:
@@ -112,7 +112,7 @@ class Telemetry:
         self._logger = None if loggers is None else loggers.get_logger("evenhand", __version__)
         setting = os.environ.get(CAPTURE_VARIABLE, "").strip().lower()
         self.content_in_events = setting in _IN_EVENTS
-        self._content_in_spans = setting in _IN_SPANS
+        self.content_in_spans = setting in _IN_SPANS
         self._is_broken = False
 
     @contextlib.contextmanager
@@ -133,7 +133,7 @@ class Telemetry:
 
         It is current while it is open, so that spans of judges and targets that make their own belong to it.
         """
-        span = self._start(name, attributes, parent=parent, is_client=is_client)
+        span = self.start(name, attributes, parent=parent, is_client=is_client)
         token = None if span.context is parent else _context().attach(span.context)
         try:
             yield span
@@ -145,13 +145,21 @@ class Telemetry:
                 _context().detach(token)
             span.end()
 
-    def _start(self, name: str, attributes: Mapping[str, Any], *, parent: Any, is_client: bool) -> OpenSpan:
+    @property
+    def makes_spans(self) -> bool:
+        """Whether spans are made, and not only events."""
+        return self._tracer is not None and not self._is_broken
+
+    def start(
+        self, name: str, attributes: Mapping[str, Any], *, parent: Any, is_client: bool, began: int | None = None
+    ) -> OpenSpan:
+        """Start a span, now or at a time in nanoseconds, which whoever asks for it must end."""
         if self._tracer is None or self._is_broken:
             return OpenSpan(self, None, parent)
         trace = sys.modules["opentelemetry.trace"]
         with self.guarded():
             kind = trace.SpanKind.CLIENT if is_client else trace.SpanKind.INTERNAL
-            span = self._tracer.start_span(name, context=parent, kind=kind, attributes=attributes)
+            span = self._tracer.start_span(name, context=parent, kind=kind, attributes=attributes, start_time=began)
             return OpenSpan(self, span, trace.set_span_in_context(span, parent))
         return OpenSpan(self, None, parent)
 
@@ -160,17 +168,17 @@ class Telemetry:
         trace = sys.modules["opentelemetry.trace"]
         return trace.Status(trace.StatusCode.ERROR)
 
-    def emit(self, attributes: Attributes, span: OpenSpan) -> None:
+    def emit(self, attributes: Attributes, span: OpenSpan, at: int | None = None) -> None:
         """Emit an evaluation as an event that belongs to a span; without loggers, as an event of the span itself."""
         if self._is_broken:
             return
         if self._logger is None:
-            span.add_event(EVENT, attributes)
+            span.add_event(EVENT, attributes, at)
             return
         logs = sys.modules["opentelemetry._logs"]
         with self.guarded():
             record = logs.LogRecord(
-                timestamp=time.time_ns(), event_name=EVENT, attributes=attributes, context=span.context
+                timestamp=at or time.time_ns(), event_name=EVENT, attributes=attributes, context=span.context
             )
             self._logger.emit(record)
 
@@ -178,7 +186,7 @@ class Telemetry:
         self, ask: Ask, deadline: Deadline, turn: Turn | None, *, parent: Any, attributes: Mapping[str, Any]
     ) -> Reply | Unanswered:
         """Ask a judge within a span of its own, which covers all requests that this takes."""
-        if self._tracer is None or self._is_broken:
+        if not self.makes_spans:
             return await ask_now(ask, deadline, turn)
         request = {**request_attributes(ask), **attributes}
         name = f"chat {request['gen_ai.request.model']}"
@@ -202,7 +210,7 @@ class Telemetry:
             values["gen_ai.response.finish_reasons"] = [answer.finish]
             if attempts and attempts[-1].model is not None:
                 values["gen_ai.response.model"] = attempts[-1].model
-        if self._content_in_spans:
+        if self.content_in_spans:
             values |= _content(ask, answer)
         span.set(values)
         for number, attempt in enumerate(attempts, start=1):

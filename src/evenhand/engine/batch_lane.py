@@ -24,7 +24,10 @@ class BatchQuestion:
     # How it was put last.
     form: Generation
     answered: asyncio.Future[Reply | Unanswered]
+    # In dollars: what it is expected to cost, what it may cost, which is reserved, and what the batch should save.
+    guess: float = 0.0
     expected: float = 0.0
+    saving: float = 0.0
     failed: list[Attempt] = field(default_factory=list)
 
 

@@ -20,16 +20,15 @@ from evenhand.domain.evaluation import Attempt
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.run import RunRecord
+from evenhand.engine.batch_costs import BatchCosts
 from evenhand.engine.batch_lane import BatchLane, BatchQuestion
-from evenhand.engine.batch_reply import kept_reply, reply_of
+from evenhand.engine.batch_reply import kept_reply, number_in, reply_of
 from evenhand.engine.batch_submission import BatchAtProvider, BatchFailedError, BatchRefusedError
 from evenhand.engine.budget import Budget
 from evenhand.engine.cached_replies import cache_key
 from evenhand.engine.concurrency_limit import LimitClosed
 from evenhand.engine.identity import canonical
 from evenhand.engine.local_places import LocalPlaces
-from evenhand.engine.question_costs import QuestionCosts, question_of
-from evenhand.engine.token_estimate import expected_cost, expected_usage
 from evenhand.models.batches.catalogue import batch_protocol_of
 from evenhand.models.batches.server import BatchResult
 from evenhand.models.client import HttpModel
@@ -76,8 +75,7 @@ class BatchQueue:
         self.submits = submits
         self._store = store
         self._budget = budget
-        self._prices = prices
-        self._costs = QuestionCosts()
+        self.costs = BatchCosts(budget, prices)
         self._stop = stop
         self._busy = busy
         self._tell = tell or (lambda _: None)
@@ -102,6 +100,11 @@ class BatchQueue:
     def asked_for(self, evaluation: str) -> tuple[tuple[int, str], ...]:
         """Return the run and the items of the answers that an evaluation had, which is about to be committed."""
         return tuple((self.run.number, item) for item in self._used.pop(evaluation, ()))
+
+    @property
+    def _is_waited_for(self) -> bool:
+        """Whether something is submitted, or about to be, whose end will be heard of."""
+        return bool(self._submitting) or any(key in self._followed for key in self._batches)
 
     @property
     def pending(self) -> tuple[StoredBatch, ...]:
@@ -142,7 +145,8 @@ class BatchQueue:
             lane.queued.append(question)
             self._wake()
         else:
-            self._budget.submit(0.0)
+            self.costs.expect(question)
+            self._budget.submit(question.expected)
             if key not in self._followed:
                 self._follow(key, self._resume(lane, self._batches[key]))
         async with self.places.left(evaluation):
@@ -186,13 +190,16 @@ class BatchQueue:
             self._queued.clear()
             try:
                 for lane in list(self._lanes.values()):
-                    while lane.queued:
-                        await self._submit(lane)
+                    while lane.queued and await self._submit(lane):
+                        pass
             except EvenhandError as error:  # what cannot be stored is not submitted
                 self._stop(Failure(BATCH, str(error)))
 
-    async def _submit(self, lane: BatchLane) -> None:
-        """Submit as many of the queued questions as fit into one batch, and are within the budget."""
+    async def _submit(self, lane: BatchLane) -> bool:
+        """Submit as many of the queued questions as fit into one batch, and are within the budget; return whether any.
+
+        What may be too much stays queued while others are to be answered: these may cost less than they might.
+        """
         key, protocol = f"eh-{secrets.token_hex(10)}", lane.provider.protocol
         questions: list[BatchQuestion] = []
         lines: list[bytes] = []
@@ -205,16 +212,17 @@ class BatchQueue:
                 continue
             if questions and size + len(line) > protocol.limits.size:
                 break
-            if why := self._budget.used_up_by(question.expected):
-                self._stop(Failure(BUDGET, why))  # which empties the queue
+            is_alone = not questions and not self._is_waited_for
+            if why := self.costs.reserve(question, is_alone=is_alone):
+                if is_alone or self._budget.used_up is not None:
+                    self._stop(Failure(BUDGET, why))  # which empties the queue
                 break
             lane.queued.popleft()
-            self._budget.submit(question.expected)
             questions.append(question)
             lines.append(line)
             size += len(line) + 1
         if not questions:
-            return
+            return False
         items = [question.item for question in questions]
         await self._with_store(self._store.provider_batches.intend, self.run, key, lane.provider.model.name, items)
         self._items.update(dict.fromkeys(items, key))
@@ -223,19 +231,19 @@ class BatchQueue:
         task = asyncio.create_task(self._create(lane, batch, lines))
         self._submitting.add(task)
         task.add_done_callback(self._submitting.discard)
+        return True
 
     def _line(self, question: BatchQuestion, custom_id: str, lane: BatchLane) -> bytes:
         """Write a question for a batch; empty where it cannot be asked, and has been answered with that."""
-        usage = expected_usage(question.ask)
-        guess = expected_cost(question.ask, usage, self._prices, batch=True) or 0.0
-        question.expected = max(guess, self._costs.bound(question_of(question.ask, None)) or 0.0)
         question.form = question.model.form
         try:
-            return lane.provider.protocol.line(custom_id, question.model.encode(question.ask, question.form))
+            line = lane.provider.protocol.line(custom_id, question.model.encode(question.ask, question.form))
         except TransportFault as fault:
             failed = Attempt(kind="transport", error=fault.failure)
             question.answered.set_result(Unanswered(error=fault.failure, attempts=(failed,)))
             return b""
+        self.costs.expect(question)
+        return line
 
     async def _create(self, lane: BatchLane, batch: StoredBatch, lines: list[bytes]) -> None:
         try:
@@ -285,7 +293,7 @@ class BatchQueue:
             answers: dict[str, Reply] = {}
             unstored: dict[str, dict[str, Any]] = {}
             for result in results:
-                item = unanswered.pop(_number(result.id, key), None)  # the first counts, and none that is not ours
+                item = unanswered.pop(number_in(result.id, key), None)  # the first counts, and none that is not ours
                 if item is None:
                     continue
                 outcome = self._outcome(item, result, provider.model)
@@ -315,6 +323,8 @@ class BatchQueue:
             self._failed(question, fault) for item, fault in faults.items() if (question := self._waiting.get(item))
         ]
         self._ask_again(lane, [question for question in again if question is not None])
+        if any(waiting.queued for waiting in self._lanes.values()):
+            self._wake()
 
     def _outcome(self, item: str, result: BatchResult, model: HttpModel) -> Reply | TransportFault:
         if isinstance(result.outcome, TransportFault):
@@ -335,14 +345,8 @@ class BatchQueue:
         self._waiting.pop(question.item, None)
 
     def _settled(self, question: BatchQuestion, answer: Reply | Unanswered) -> Reply | Unanswered:
-        """Return an answer with what it cost, and the requests for it that failed before; account for it."""
-        name = question.model.name
-        cost = self._prices.cost_of(name, answer.attempts)
-        self._budget.settle(question.expected, answer.attempts, cost=cost)
         self._items.pop(question.item, None)
-        if cost:
-            self._costs.learn(question_of(question.ask, None), cost)
-        return replace(answer, attempts=(*question.failed, *self._prices.priced(name, answer.attempts)))
+        return self.costs.settle(question, answer)
 
     def _failed(self, question: BatchQuestion, fault: TransportFault) -> BatchQuestion | None:
         """Record that a request in a batch failed; return the question if it is to be asked again."""
@@ -350,7 +354,7 @@ class BatchQueue:
         if not fault.retryable or len(question.failed) + 1 >= question.model.policy.max_transport_attempts:
             self._answer(question, Unanswered(error=fault.failure, attempts=(failed,)))
             return None
-        self._budget.settle(question.expected)
+        self.costs.give_back(question)
         question.failed.append(failed)
         return question
 
@@ -370,7 +374,7 @@ class BatchQueue:
         self._batches.pop(key, None)
         self._items = {item: batch for item, batch in self._items.items() if batch != key}
         for question in questions:
-            self._budget.settle(question.expected)
+            self.costs.give_back(question)
         return questions
 
     def _fail(self, questions: list[BatchQuestion], error: EvenhandError) -> None:
@@ -391,9 +395,3 @@ class BatchQueue:
 
 
 _PAGE: Final = 500
-
-
-def _number(custom_id: str, key: str) -> int:
-    """Return the number of a request in its batch; -1 for an id that is none of it."""
-    start, _, number = custom_id.rpartition("-")
-    return int(number) if start == key and number.isdecimal() and len(number) < 9 else -1

@@ -11,6 +11,12 @@ from evenhand.domain.json_codec import usage_from
 from evenhand.domain.reply import Reply, TokenChoice
 
 
+def number_in(custom_id: str, key: str) -> int:
+    """Return the number of a request in its batch; -1 for an id that is none of it."""
+    start, _, number = custom_id.rpartition("-")
+    return int(number) if start == key and number.isdecimal() and len(number) < 9 else -1
+
+
 def kept_reply(reply: Reply) -> dict[str, Any]:
     """Write a reply for the store."""
     last = reply.attempts[-1]

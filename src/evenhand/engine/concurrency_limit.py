@@ -86,6 +86,11 @@ class ConcurrencyLimit:
         self._malformed = 0
         self._unreached = 0
 
+    @property
+    def wanted(self) -> int:
+        """How many questions are under way or wait for their turn."""
+        return self.in_flight + len(self._waiting)
+
     def enter_at_once(self) -> bool:
         """Take a turn if there is one; if not, it must be waited for."""
         if self.closed is not None or self.in_flight >= self._open():

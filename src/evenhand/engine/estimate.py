@@ -331,7 +331,7 @@ def _plus(so_far: float | None, calls: int, each: float | None) -> float | None:
     return None if each is None else so_far + calls * each
 
 
-def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool, batch: bool = False) -> Estimate:
+def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool) -> Estimate:
     """Estimate a run, at the batch price if it asks in batches."""
     gateway = Gateway(store, budget=Budget(Limits()), prices=job.prices, concurrency=1, use_cache=use_cache)
     return estimate(
@@ -341,7 +341,7 @@ def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool, batch: bo
         repeat=scope.repeat,
         prices=job.prices,
         cached=cached_replies(store, gateway),
-        batch=batch,
+        batch=scope.batch,
     )
 
 

@@ -16,6 +16,7 @@ from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.drive import background, telemetry
 from evenhand.drive.loop_watch import LoopWatch
 from evenhand.engine.breaker import OutageObserver
+from evenhand.engine.carry_over import go_on_with_batches
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.never_scored import Confirm
 from evenhand.engine.plan import plan
@@ -23,6 +24,7 @@ from evenhand.engine.run import Progress, Run
 from evenhand.engine.runner import Observer, Runner
 from evenhand.engine.store_location import StoreLocation
 from evenhand.engine.telemetry import TracedRunner
+from evenhand.reports.phrases import counted
 from evenhand.store.store import Store
 
 _log = logging.getLogger(__name__)
@@ -76,7 +78,8 @@ class Execution:
         self._watcher = _show_progress if progress is True else progress or None
         with contextlib.ExitStack() as opening:
             self._store = opening.enter_context(place.opened())
-            self._run = plan(self._store, job, scope)
+            planned = plan(self._store, job, scope)
+            self._run = go_on_with_batches(self._store, planned) if pace.batch else planned
             self._closing = opening.pop_all()
 
     async def run(self) -> Run:
@@ -86,7 +89,12 @@ class Execution:
             make = await asyncio.to_thread(on.__enter__)  # it may start processes, and others are on this loop
             lasting.push(on.__exit__)
             runner = make(
-                self._store, self._run, self._job, self._pace, on_outage=lambda outage: _log.warning("%s", outage)
+                self._store,
+                self._run,
+                self._job,
+                self._pace,
+                on_outage=lambda outage: _log.warning("%s", outage),
+                on_batch=lambda told: _log.info("%s", told),
             )
             with LoopWatch(lambda block: _log.warning("%s; stack: %s", block, ", ".join(block.stack))):
                 async with self._watcher_of(runner):
@@ -137,6 +145,7 @@ def _show_progress(progress: Progress) -> None:
     """Write the progress of a run over the line before."""
     errors = f", {progress.errors:,} judge errors" if progress.errors else ""
     paused = ", paused" if progress.paused else ""
+    batches = f", waiting for {counted(len(progress.batches), 'batch', 'batches')}" if progress.batches else ""
     end = "\n" if progress.done >= progress.total else ""
-    sys.stderr.write(f"\r{progress.done:,} of {progress.total:,} evaluations{errors}{paused} {end}")
+    sys.stderr.write(f"\r{progress.done:,} of {progress.total:,} evaluations{errors}{paused}{batches} {end}")
     sys.stderr.flush()

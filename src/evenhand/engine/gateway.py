@@ -91,11 +91,6 @@ class Gateway:
         """Ask everything in batches, in a way that ``BatchQueue`` describes."""
         self.batches = BatchQueue(self._store, run, budget=self.budget, prices=self.prices, stop=self.stop, **how)
 
-    @property
-    def pending_batches(self) -> list[str]:
-        """The batches that are waited for, in words."""
-        return [] if self.batches is None else [batch.words for batch in self.batches.pending]
-
     def local_place(self) -> contextlib.AbstractAsyncContextManager[None]:
         """Take a place for an evaluation; only where they are asked in batches is there a limit to these."""
         return contextlib.nullcontext() if self.batches is None else self.batches.places.taken()

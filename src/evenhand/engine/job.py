@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from evenhand.domain.ask import Evaluator
 from evenhand.domain.early_decision import UNTIL_DECIDED, UntilDecided
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.run import NOT_A_LABEL, TAGS, PlannedCase, RunRecord, is_label, tags_of
+from evenhand.domain.run import BATCH, NOT_A_LABEL, TAGS, PlannedCase, RunRecord, is_label, tags_of
 from evenhand.domain.scale import is_finite_number
 from evenhand.engine.budget import Limits
 from evenhand.models.prices import PriceBook
@@ -84,7 +84,7 @@ class Scope:
     ``only`` are ids or patterns such as ``refund-*``; ``limit`` is how many of them at most; ``answers_from`` is the
     id of a run whose answers are judged instead of new ones. ``label`` is what the user calls the run, and
     ``tags`` are those by which lists of runs are filtered. With ``until_decided``, the run stops when its gates are
-    decided.
+    decided. With ``batch``, it asks in batches, and does so again when it is resumed.
     """
 
     only: tuple[str, ...] = ()
@@ -94,6 +94,7 @@ class Scope:
     label: str | None = None
     tags: tuple[str, ...] = ()
     until_decided: UntilDecided | None = None
+    batch: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("repeat", self.repeat)):
@@ -108,6 +109,7 @@ class Scope:
         scope: dict[str, Any] = {"only": list(self.only), "limit": self.limit, "answers_from": self.answers_from}
         named: dict[str, Any] = {} if self.label is None else {"label": self.label}
         named |= {} if self.until_decided is None else {UNTIL_DECIDED: self.until_decided.as_dict()}
+        named |= {BATCH: True} if self.batch else {}
         return scope | named | ({TAGS: list(tags_of(self.tags))} if self.tags else {})
 
 
@@ -163,6 +165,11 @@ class Pace:
             ),
             batch=batch,
         )
+
+    @property
+    def one_by_one(self) -> Pace:
+        """The pace at which the rest of a run is asked without batches."""
+        return replace(self, batch=False, concurrency=DEFAULT_CONCURRENCY) if self.batch else self
 
     def __post_init__(self) -> None:
         if not is_finite_number(self.outage_timeout) or self.outage_timeout < 0:

@@ -152,6 +152,8 @@ def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[Written]:
         assigned = map(job.assign, cases if earlier is not None else _without_answers(cases))
         cases = itertools.chain.from_iterable(assigned)
     written = _written_cases(job, cases, earlier=earlier)
+    if scope.batch:
+        written = _batchable(job, scope, written)
     if scope.until_decided is None:
         return written
     require_decidable(job)  # before a long file is read
@@ -166,6 +168,16 @@ def _decidable(job: Job, cases: Iterable[Written]) -> Iterator[Written]:
         clustered = clustered or written.given.case.cluster is not None
         yield written
     require_decidable(job, cases=count, clustered=clustered)
+
+
+def _batchable(job: Job, scope: Scope, cases: Iterable[Written]) -> Iterator[Written]:
+    """Pass cases on, and refuse those that cannot be asked in batches."""
+    from evenhand.engine.batchable import BatchCheck  # noqa: PLC0415 - few runs ask in batches
+
+    batches = BatchCheck(job, scope)
+    for written in cases:
+        batches.check(written.given)
+        yield written
 
 
 def _without_answers(cases: Iterable[PlannedCase]) -> Iterator[PlannedCase]:

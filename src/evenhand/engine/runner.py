@@ -96,7 +96,8 @@ class Runner:
         progress.cost = budget.cost if budget.cost_is_known else None
         progress.forecast = self._costs.forecast(progress.total - progress.done, spent=budget.cost)
         progress.paused = self._paused
-        progress.batches = self.gateway.pending_batches
+        if (batches := self.gateway.batches) is not None:
+            progress.batches, progress.batch_saving = batches.pending, batches.costs.saving
         return progress
 
     async def run(self) -> RunRecord:
@@ -226,7 +227,9 @@ class Runner:
             return self._mark(RunStatus.FINISHED)
         if self.gateway.stopped is not None:
             return self._mark(RunStatus.STOPPED, stop_reason(self.gateway.stopped, self.progress))
-        return self._mark(RunStatus.INTERRUPTED, "; ".join(["it was interrupted", *self.gateway.pending_batches]))
+        return self._mark(
+            RunStatus.INTERRUPTED, "; ".join(["it was interrupted", *(batch.words for batch in self.progress.batches)])
+        )
 
     def _mark(self, status: RunStatus, reason: str = "") -> RunRecord:
         """Say how the run ended, and what it took that is in no evaluation."""

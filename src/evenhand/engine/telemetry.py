@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from evenhand.domain.ask import Ask, Turn
 from evenhand.domain.case import Case
@@ -35,6 +36,41 @@ class _Place(NamedTuple):
 _place: ContextVar[_Place] = ContextVar("_place")
 
 
+def enter_run(span: OpenSpan, run: str) -> None:
+    """Let what this task does from now on belong to a run, by its id."""
+    _place.set(_Place(span, {"evenhand.run.id": run}))
+
+
+def run_span() -> OpenSpan:
+    """Return the span of the run, where no case is being judged."""
+    return _place.get().span
+
+
+@contextlib.contextmanager
+def in_case(telemetry: Telemetry, planned: PlannedCase, sample: int) -> Iterator[None]:
+    """Let what is done meanwhile belong to the span of a case."""
+    run = _place.get()
+    attributes = {**run.attributes, "evenhand.case.id": planned.case.id or "", "evenhand.sample": sample}
+    with telemetry.span("case", attributes, parent=run.span.context) as span:
+        token = _place.set(_Place(span, attributes))
+        try:
+            yield
+        finally:
+            _place.reset(token)
+
+
+def emit_evaluation(telemetry: Telemetry, planned: PlannedCase, judgment: Judgment) -> None:
+    """Emit an evaluation, which belongs to the span of its case."""
+    span, attributes = _place.get()
+    event = evaluation_attributes(judgment.evaluation, planned.case.id, with_content=telemetry.content_in_events) | {
+        "evenhand.sample": judgment.sample,
+        "evenhand.run.id": attributes["evenhand.run.id"],
+    }
+    telemetry.emit(event, span)
+    if judgment.evaluation.status is Status.ERROR:
+        span.fail(str(event["error.type"]))
+
+
 class TracedProcessor(CaseProcessor):
     """Works on cases within spans: one for each, and for each target that is no model."""
 
@@ -42,17 +78,15 @@ class TracedProcessor(CaseProcessor):
         super().__init__(job, gateway, run, keeper)
         self._telemetry = telemetry
 
+    async def put(self, ask: Ask, deadline: Deadline, turn: Turn | None = None) -> Reply | Unanswered:
+        """Ask a judge within a span that belongs to the case."""
+        span, attributes = _place.get()
+        return await self._telemetry.put(ask, deadline, turn, parent=span.context, attributes=attributes)
+
     async def sample(self, work: Work) -> None:
         """Work on a sample within its span."""
-        planned, sample, _, _ = work
-        run = _place.get()
-        attributes = {**run.attributes, "evenhand.case.id": planned.case.id or "", "evenhand.sample": sample}
-        with self._telemetry.span("case", attributes, parent=run.span.context) as span:
-            token = _place.set(_Place(span, attributes))
-            try:
-                await super().sample(work)
-            finally:
-                _place.reset(token)
+        with in_case(self._telemetry, work.planned, work.sample):
+            await super().sample(work)
 
     async def _evaluation(self, planned: PlannedCase, todo: Todo, case: Case) -> None:
         place = _place.get()
@@ -82,6 +116,9 @@ class TracedProcessor(CaseProcessor):
 class TracedRunner(Runner):
     """A runner that tells OpenTelemetry what it does; other runs use ``Runner`` itself, and pay nothing for this."""
 
+    # Where others judge, they tell of evaluations too.
+    judges_here: ClassVar[bool] = True
+
     def __init__(
         self,
         store: Store,
@@ -94,8 +131,8 @@ class TracedRunner(Runner):
         **options: Any,
     ) -> None:
         self._telemetry = telemetry
-        super().__init__(store, run, job, pace, observers=[*observers, self._emit], **options)
-        self.gateway.put = self._put
+        emits = [self._emit] if self.judges_here else []
+        super().__init__(store, run, job, pace, observers=[*observers, *emits], **options)
 
     async def run(self) -> RunRecord:
         """Work until all is done, within the span of the run."""
@@ -103,7 +140,7 @@ class TracedRunner(Runner):
         if self._run.label:
             attributes["evenhand.run.label"] = self._run.label
         with self._telemetry.span(f"run {self._run.name}", attributes) as span:
-            _place.set(_Place(span, {"evenhand.run.id": self._run.id}))
+            enter_run(span, self._run.id)
             ended = await super().run()
             span.set({"evenhand.run.status": ended.status.value, "evenhand.run.cases": ended.cases})
             if ended.status is not RunStatus.FINISHED and not stopped_decided(ended):
@@ -111,18 +148,10 @@ class TracedRunner(Runner):
         return ended
 
     def _processor_of(self, run: RunRecord) -> CaseProcessor:
-        return TracedProcessor(self._telemetry, self._job, self.gateway, run.number, self)
-
-    async def _put(self, ask: Ask, deadline: Deadline, turn: Turn | None = None) -> Reply | Unanswered:
-        span, attributes = _place.get()
-        return await self._telemetry.put(ask, deadline, turn, parent=span.context, attributes=attributes)
+        processor = TracedProcessor(self._telemetry, self._job, self.gateway, run.number, self)
+        self.gateway.put = processor.put
+        return processor
 
     def _emit(self, planned: PlannedCase, judgment: Judgment) -> None:
         """Emit an evaluation that was committed."""
-        telemetry, span = self._telemetry, _place.get().span
-        event = evaluation_attributes(
-            judgment.evaluation, planned.case.id, with_content=telemetry.content_in_events
-        ) | {"evenhand.sample": judgment.sample, "evenhand.run.id": self._run.id}
-        telemetry.emit(event, span)
-        if judgment.evaluation.status is Status.ERROR:
-            span.fail(str(event["error.type"]))
+        emit_evaluation(self._telemetry, planned, judgment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fastapi.responses import HTMLResponse, JSONResponse, Response
@@ -104,7 +105,12 @@ class Problem(HTTPException):
                 media_type="application/problem+json",
                 headers=self.headers,
             )
-        from evenhand.server.rendering import templates  # noqa: PLC0415 - loaded when one is shown
-
-        text = templates().get_template("problem.html").render(path="", token="", problem=self)
+        text = _page(self.status, self.title, self.detail)
         return HTMLResponse(text, status_code=self.status, headers=self.headers)
+
+
+@lru_cache(maxsize=64)  # refusals are few and alike: whoever is refused all the time must not keep the server busy
+def _page(status: int, title: str, detail: str) -> str:
+    from evenhand.server.rendering import templates  # noqa: PLC0415 - loaded when one is shown
+
+    return templates().get_template("problem.html").render(path="", token="", problem=Problem(status, title, detail))

@@ -12,9 +12,10 @@ from evenhand.store.records import refuse_damage
 from evenhand.store.rows import dumps, loads
 from evenhand.store.summaries import kept_checksum
 
-# About to be submitted: the provider may or may not have it. Submitted. Over, and read.
+# About to be submitted: the provider may or may not have it. Submitted. Cancelled, and to be read. Over, and read.
 INTENDED: Final = "intended"
 SUBMITTED: Final = "submitted"
+CANCELLED: Final = "cancelled"
 OVER: Final = "over"
 
 _COLUMNS: Final = "key, model, id, state, requests, created"
@@ -34,9 +35,8 @@ class StoredBatch(NamedTuple):
     def words(self) -> str:
         """The batch in words: what it is called, and how many requests it has for which model."""
         name = f"batch {self.id}" if self.id else f"batch {self.key}, which the provider has not confirmed"
-        return (
-            f"{name} ({self.requests:,} {'request' if self.requests == 1 else 'requests'} to {self.model}) is pending"
-        )
+        state = "was cancelled, and is still to be read" if self.state == CANCELLED else "is pending"
+        return f"{name} ({self.requests:,} {'request' if self.requests == 1 else 'requests'} to {self.model}) {state}"
 
 
 class Batches:
@@ -61,6 +61,13 @@ class Batches:
     def name(self, key: str, identity: str) -> None:
         """Store the id that the provider gave a batch."""
         self._db.execute("UPDATE batches SET id = ?, state = ? WHERE key = ?", [identity, SUBMITTED, key])
+
+    @atomic
+    def cancelled(self, key: str, identity: str) -> None:
+        """Store that the provider was asked to end a batch; what it answered until then is still to be read."""
+        self._db.execute(
+            "UPDATE batches SET id = ?, state = ? WHERE key = ? AND state != ?", [identity, CANCELLED, key, OVER]
+        )
 
     @atomic
     def drop(self, key: str) -> None:

@@ -12,6 +12,7 @@ follows the line is JSON by itself, in which these texts are empty.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -23,6 +24,8 @@ from evenhand.store.database import Database, atomic
 _MARK: Final = "@"
 # What stands before the texts that evaluations may share. Within a text, these quotes would have a backslash.
 _KEYS: Final = ('"userPrompt":"', '"systemPrompt":"')
+# A text in JSON: up to the first quote that no backslash belongs to.
+_TEXT: Final = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*')
 # A shorter text is not worth its name.
 _LEAST: Final = 200
 _HASH_BYTES: Final = 16
@@ -91,22 +94,11 @@ def _texts_in(content: str) -> Iterable[tuple[int, int]]:
         at = content.find(key)
         while at >= 0:
             start = at + len(key)
-            end = _end_of_text(content, start)
+            end = _TEXT.match(content, start).end()  # type: ignore[union-attr] - it matches nothing, too
             if end - start >= _LEAST:
                 places.append((start, end))
             at = content.find(key, end)
     return sorted(places)
-
-
-def _end_of_text(content: str, start: int) -> int:
-    """Return where a text in JSON ends: at the first quote that no backslash belongs to."""
-    end = content.index('"', start)
-    while content[end - 1] == "\\":
-        before = content[start:end]
-        if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
-            break
-        end = content.index('"', end + 1)
-    return end
 
 
 def _without(content: str, cuts: Sequence[tuple[int, int, str]]) -> str:

@@ -94,6 +94,11 @@ class Definition:
             return self._usual
         return tuple(map(self._evaluator, self.definitions_for(planned)))
 
+    @property
+    def clients(self) -> tuple[ModelClient, ...]:
+        """The judges of all evaluators that were made so far."""
+        return tuple(self._clients.values())
+
     def lacks_judge(self, planned: PlannedCase) -> bool:
         """Return whether a case needs a judge and none is named: not in the case, the suite or the environment."""
         if self.judge is not None or os.environ.get(JUDGE_VARIABLE, "").strip():

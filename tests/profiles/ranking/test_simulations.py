@@ -85,7 +85,8 @@ def played(design: RankingDesign, seed: int, count: int) -> tuple[list[Group], S
     quality = [chance.gauss(0, 1) for _ in range(count)]
     groups: list[Group] = []
     known = SoFar.nothing(count)
-    for number in range(len(design.taking_part(count))):
+    rounds = len(design.taking_part(count))
+    for number in range(rounds):
         for members in design.groups(number, known):
             order = sorted(members, key=lambda one: -(SLOPE * quality[one] - math.log(-math.log(chance.random()))))
             last = len(members) - 1
@@ -94,7 +95,10 @@ def played(design: RankingDesign, seed: int, count: int) -> tuple[list[Group], S
             groups.append(Group(id="", round=number + 1, unit=len(groups), members=tuple(members), rankings=(ranking,)))
         tally = Tally()
         tally.take_in(groups)
-        known = tally.so_far(count)
+        if design.name == "random" and number < rounds - 1:  # nobody asks how strong they are before the end
+            known = SoFar(strengths=known.strengths, shown=tally.shown, ranked=tally.in_groups, met={})
+        else:
+            known = tally.so_far(count)
     return groups, known, quality
 
 

@@ -10,7 +10,7 @@ import typer
 
 from evenhand.cli.options import display_name, is_typed
 from evenhand.domain.label import LABELS_FILE
-from evenhand.domain.run import BATCH, RunRecord
+from evenhand.domain.run import RunRecord
 from evenhand.engine.job import Scope
 from evenhand.suites.suite import Suite, read_suite
 
@@ -53,13 +53,11 @@ class CommandScope(Scope):
     overrides: Overrides = Overrides()
     no_cache: bool = False
     labels: str | None = None
-    batch: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scope as plain JSON values."""
         own = {"judge": self.overrides.judge, "target": self.overrides.target, "no_cache": self.no_cache or None}
         own[LABELS_FILE] = self.labels
-        own[BATCH] = self.batch or None
         return Scope.as_dict(self) | {name: value for name, value in own.items() if value is not None}
 
 

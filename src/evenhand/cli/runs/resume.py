@@ -49,6 +49,13 @@ def is_imported(run: RunRecord) -> bool:
     return bool(run.options.get(IMPORTED))
 
 
+def is_of_program(run: RunRecord) -> bool:
+    """Return whether a program started a run, of cases and evaluators that are not all in the store."""
+    definition = run.definition
+    is_whole = is_trial(definition) or is_doctor(definition) or is_tuning(definition) or drift_of(run) is not None
+    return run.source is None and not is_imported(run) and not is_whole and mode_of(definition) is None
+
+
 def require_trust(store: Store, run: RunRecord) -> None:
     """Refuse an imported run that would run a program, import a function, or choose where to send data."""
     actions = dict.fromkeys(_actions(run.definition))
@@ -140,7 +147,7 @@ def resume_run(
         require_one_process(options)
     overrides = typed.over(Overrides.of(run))
     options = replace(options, no_cache=options.no_cache or run.options.get("no_cache") is True)
-    job = _job_of(store, run, overrides, session.console)
+    job = job_to_resume(store, run, overrides, session.console)
     job = replace(job, timeout=options.timeout or job.timeout)
     require_prices(store, job, scope_of(run), options)
     if fork:
@@ -160,7 +167,7 @@ def _claim(store: Store, run: RunRecord, job: Job, session: Session) -> RunRecor
     return fill(store, run, job, scope_of(run))
 
 
-def _job_of(store: Store, run: RunRecord, overrides: Overrides, console: Console) -> Job:
+def job_to_resume(store: Store, run: RunRecord, overrides: Overrides, console: Console) -> Job:
     """Return what a run is to do, by what it is: of a suite, or of a command with cases of its own."""
     if drift_of(run) is not None:
         if overrides != Overrides():
@@ -188,7 +195,7 @@ def suite_job(store: Store, run: RunRecord, overrides: Overrides, console: Conso
     """Return the job from the suite file, or from what the run stored if the file is gone."""
     if run.source is not None and Path(run.source).is_file():
         return job_of(overrides.read(run.source))
-    if run.source is None and not is_imported(run):
+    if is_of_program(run):
         raise ConfigError(
             f"run {run.id} was started by a program, and only that program can resume it; start a new run"
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import os
 import shlex
 import signal
@@ -164,8 +163,6 @@ class Session:
         from evenhand.cluster.ray_cluster import ray_cluster  # noqa: PLC0415 - few runs need it
 
         with ray_cluster(self.on, workers=self.workers, folder=job.folder, variables=self.worker_env) as cluster:
-            workers = min(cluster.workers, self.workers or cluster.workers)
-            self.console.note(f"on Ray: {counted(workers, 'worker')} on {counted(cluster.nodes, 'node')}")
             yield cluster
 
     def end(self, store: Store, run: RunRecord, *, when_done: WhenDone | None = None) -> ExitCode:
@@ -188,21 +185,20 @@ class Session:
         return await self.console.ask("Continue anyway?")
 
     async def _work(self, store: Store, run: RunRecord, job: Job, pace: Pace, cluster: RayCluster | None) -> RunRecord:
-        make: Callable[..., Runner] = runner_for
-        if cluster is not None:
-            from evenhand.cluster.runner import ClusterRunner  # noqa: PLC0415 - few runs need it
+        options: dict[str, Any] = {
+            "observers": [self.journal.observe] if self.journal.is_read else [],
+            "on_outage": self._report_outage,
+            "confirm": self._confirm if self.console.can_ask else None,
+            "on_batch": self.console.note,
+        }
+        runner: Runner
+        if cluster is None:
+            runner = runner_for(store, run, job, pace, **options)
+        else:
+            from evenhand.cluster.traced_runner import cluster_runner_for  # noqa: PLC0415 - few runs need it
 
-            make = functools.partial(ClusterRunner.on, cluster)
-        runner = make(
-            store,
-            run,
-            job,
-            pace,
-            observers=[self.journal.observe] if self.journal.is_read else [],
-            on_outage=self._report_outage,
-            confirm=self._confirm if self.console.can_ask else None,
-            on_batch=self.console.note,
-        )
+            runner = judging = cluster_runner_for(cluster, store, run, job, pace, **options)
+            self.console.note(f"on Ray: {counted(judging.workers, 'worker')} on {counted(cluster.nodes, 'node')}")
 
         def stop() -> None:
             seconds = f"{pace.drain_seconds:.0f} s"

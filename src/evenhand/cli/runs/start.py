@@ -12,10 +12,9 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.run_kind import mode_of
-from evenhand.engine.batchable import require_batchable
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Scope
-from evenhand.engine.plan import plan, planned_cases
+from evenhand.engine.plan import plan
 from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.reports.safe_text import strict_json
 from evenhand.store.store import Store
@@ -51,14 +50,11 @@ def start_run(
     lines: list[str] = []
     if new.scope.batch:
         require_one_process(options)
-        with open_or_empty(options.db if store is None else store) as opened:
-            scope = _with_whole_id(opened, new.scope)
-            require_batchable(job, scope, (written.given for written in planned_cases(opened, job, scope)))
     if estimate or options.max_cost is not None or new.announce is not None:
         with open_or_empty(options.db if store is None else store) as opened:
             scope = _with_whole_id(opened, new.scope)
             use_cache = not options.no_cache
-            expected = forecast(opened, new.estimated or job, scope, use_cache=use_cache, batch=scope.batch)
+            expected = forecast(opened, new.estimated or job, scope, use_cache=use_cache)
         if estimate:
             _show_notes(session, new)
             show_estimate(session, expected, new.outline)

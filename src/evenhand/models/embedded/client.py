@@ -17,7 +17,17 @@ from evenhand.domain.reply import Reply, Unanswered
 from evenhand.models.dialects.dialect import Generation, mapping, text_of
 from evenhand.models.dialects.openai import OPENAI
 from evenhand.models.embedded.catalogue import PREFIX, KnownModel, located
-from evenhand.models.embedded.runtime import ModelUnusableError, Runtime, require_runtime, runtime_of, usual_threads
+from evenhand.models.embedded.resources import Resources
+from evenhand.models.embedded.runtime import (
+    Completes,
+    Load,
+    ModelLostError,
+    ModelUnusableError,
+    require_runtime,
+    runtime_elsewhere,
+    runtime_of,
+    usual_threads,
+)
 from evenhand.models.retry import RetryPolicy, TransportFault, ask_with_retries, quoted
 from evenhand.models.settings import ModelSettings
 
@@ -55,7 +65,7 @@ def _ids_in(items: Mapping[str, Any]) -> list[str]:
 CONTEXT: Final = 4096
 # Small models that find no end write on and on; a judgment is shorter than this.
 MAX_TOKENS: Final = 768
-OWN_SETTINGS: Final = ("threads", "context")
+OWN_SETTINGS: Final = ("threads", "context", "resources")
 _OF_SERVERS: Final = frozenset(
     {
         "base_url",
@@ -82,7 +92,8 @@ def embedded(name: str, /, **settings: Any) -> EmbeddedModel:
     """Make an embedded model: by its name, or by the path of its file.
 
     Settings: ``temperature`` (0), ``top_p``, ``seed`` (0), ``max_tokens``, ``structured``, ``extra_body``, ``timeout``
-    of one question, ``threads`` (all cores but one) and ``context``, how many tokens prompt and reply may have.
+    of one question, ``threads`` (all cores but one), ``context``, how many tokens prompt and reply may have, and
+    ``resources``, what the model reserves on a cluster.
     """
     whole = f"{PREFIX}{name}"
     own = {key: settings.pop(key) for key in OWN_SETTINGS if settings.get(key) is not None}
@@ -90,6 +101,8 @@ def embedded(name: str, /, **settings: Any) -> EmbeddedModel:
         if key in _OF_SERVERS:
             raise ConfigError(f"{whole}: no setting {key!r}: an embedded model is not a server", key=key)
     checked = ModelSettings.of(settings, where=whole, lacks=_OF_SERVERS)
+    given = own.pop("resources", None)
+    resources = None if given is None else Resources.of(given, where=whole)
     for key, value in own.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ConfigError(f"{whole}: {key} is {value!r}; it must be a whole number, 1 or more", key=key)
@@ -111,14 +124,18 @@ def embedded(name: str, /, **settings: Any) -> EmbeddedModel:
         known=known,
         generation=generation,
         timeout=checked.timeout,
-        threads=own.get("threads", usual_threads()),
+        threads=own.get("threads"),
         context=own.get("context", CONTEXT),
+        resources=resources,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedModel:
-    """A model that runs in this process. It is loaded when it is first asked, once for all that name its file."""
+    """A model that runs in this process. It is loaded when it is first asked, once for all that name its file.
+
+    On a cluster it runs in a process of its own, with the ``resources`` that it reserves there.
+    """
 
     keeps_deadlines: ClassVar[bool] = True
     # A small model decides between yes and no far better than it writes.
@@ -131,8 +148,14 @@ class EmbeddedModel:
     known: KnownModel | None
     generation: Generation
     timeout: float
-    threads: int
+    threads: int | None
     context: int
+    resources: Resources | None = None
+
+    @property
+    def load(self) -> Load:
+        """What another process needs to know to run it."""
+        return Load(name=self.name, threads=self.threads, context=self.context, resources=self.resources)
 
     @property
     def yes_from(self) -> float:
@@ -167,17 +190,19 @@ class EmbeddedModel:
         return f"{PREFIX}{self.path.absolute()}"
 
     async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:
-        """Ask the model; what fails once would fail again, so nothing is tried twice."""
-        runtime = runtime_of(self.path.absolute(), threads=self.threads, context=self.context)
+        """Ask the model; what fails once would fail again, so only a process that died is asked twice."""
+        runtime = runtime_elsewhere(self.load) or runtime_of(
+            self.path.absolute(), threads=self.threads or usual_threads(), context=self.context
+        )
         return await ask_with_retries(
             lambda seconds: self._ask_once(runtime, ask, seconds),
-            policy=RetryPolicy(max_transport_attempts=1),
+            policy=RetryPolicy(),
             deadline=deadline,
             allowance=ask.allowance,
             sent_once=ask.sent_once,
         )
 
-    async def _ask_once(self, runtime: Runtime, ask: Ask, seconds: float) -> Reply:
+    async def _ask_once(self, runtime: Completes, ask: Ask, seconds: float) -> Reply:
         loop = asyncio.get_running_loop()
         latest = math.inf if math.isinf(seconds) else loop.time() + seconds
         began = loop.time()
@@ -195,6 +220,8 @@ class EmbeddedModel:
         except TimeoutError:
             waited = loop.time() - began
             raise TransportFault("timeout", f"no reply within {waited:.0f} seconds", retryable=False) from None
+        except ModelLostError as error:
+            raise TransportFault("connection", f"{self.name}: {error}", retryable=True) from None
         except ModelUnusableError as error:
             raise TransportFault("not_found", str(error), retryable=False) from None
         except (RuntimeError, ValueError) as error:

@@ -9,13 +9,15 @@ import os
 import queue
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from evenhand.domain.errors import MissingModelError
+from evenhand.models.embedded.resources import Resources
 
 INSTALL: Final = "pip install 'evenhand[embedded]'"
 
@@ -38,6 +40,39 @@ def usual_threads() -> int:
 Question: TypeAlias = tuple[dict[str, Any], Future[dict[str, Any]], Callable[[], None]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What a process needs to know to load a model: its whole name, and how it shall run; None for the usual way."""
+
+    name: str
+    threads: int | None
+    context: int
+    resources: Resources | None
+
+
+class Completes(Protocol):
+    """What runs a model: a ``Runtime`` in this process, or one in another."""
+
+    async def complete(self, body: dict[str, Any], *, begun: Callable[[], None] = lambda: None) -> dict[str, Any]:
+        """Ask for a chat completion; ``begun`` is called when its turn has come. Raises ``ModelLostError``."""
+        ...
+
+
+# Models that another process runs for this one. Like the runtimes here, they last as long as the process.
+_elsewhere: dict[Load, Completes] = {}
+
+
+def run_elsewhere(models: Mapping[Load, Completes]) -> None:
+    """Ask these models where they run, from now on, instead of loading them here."""
+    _elsewhere.clear()
+    _elsewhere.update(models)
+
+
+def runtime_elsewhere(load: Load) -> Completes | None:
+    """Return what runs a model for this process; None where the process runs it itself."""
+    return _elsewhere.get(load)
+
+
 @functools.cache
 def runtime_of(path: Path, *, threads: int, context: int) -> Runtime:
     """Return the one runtime of a file; it loads when it is first asked."""
@@ -45,12 +80,17 @@ def runtime_of(path: Path, *, threads: int, context: int) -> Runtime:
 
 
 class Runtime:
-    """llama.cpp with one model. Questions wait in a line, so that those of one case find its text still in memory."""
+    """llama.cpp with one model. Questions wait in a line, so that those of one case find its text still in memory.
 
-    def __init__(self, path: Path, *, threads: int, context: int) -> None:
+    With several ``slots``, it remembers as many texts, each of ``context`` tokens: a question names the one that it
+    goes to as ``id_slot``.
+    """
+
+    def __init__(self, path: Path, *, threads: int, context: int, slots: int = 1) -> None:
         self._path = path
         self._threads = threads
         self._context = context
+        self._slots = slots
         self._line: queue.SimpleQueue[Question] = queue.SimpleQueue()
         self._begin = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -89,8 +129,8 @@ class Runtime:
 
         params = xllamacpp.CommonParams()
         params.model.path = str(self._path)
-        params.n_ctx = self._context
-        params.n_parallel = 1
+        params.n_ctx = self._context * self._slots
+        params.n_parallel = self._slots
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
         params.cache_ram_mib = 0  # of prompts that are over; what is shared with the next stays anyway
         params.warmup = False
@@ -114,3 +154,7 @@ def _call_on(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> N
 
 class ModelUnusableError(Exception):
     """The file could not be loaded."""
+
+
+class ModelLostError(Exception):
+    """The process that runs a model ended while it was asked; another one takes its place."""

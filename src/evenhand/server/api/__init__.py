@@ -7,6 +7,7 @@ from typing import Final
 from starlette.routing import BaseRoute
 
 from evenhand.server.api import (
+    batches,
     case_import,
     doctor,
     drift,
@@ -31,6 +32,7 @@ _ROUTERS: Final = (
     models.preview_router,
     playground.router,
     runs.router,
+    batches.router,
     filters.router,
     labels.router,
     judge_card.router,

@@ -300,6 +300,9 @@ class RunBody(Body):
     tags: Annotated[
         list[str], Field(max_length=MOST_TAGS, description="Tags of the run, by which lists are filtered.")
     ] = []
+    batch: Annotated[
+        bool, Field(description="Ask in batches, at half the price: OpenAI, Anthropic and Gemini answer within a day.")
+    ] = False
 
     @property
     def run_request(self) -> RunRequest:
@@ -343,6 +346,10 @@ class ResumeBody(Body):
     max_cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
     max_calls: Annotated[int | None, Field(ge=0, le=_LARGEST)] = None
     retry_errors: bool = False
+    batch: Annotated[
+        bool | None,
+        Field(description="False: read the pending batches of the run, and ask the rest one by one, at full price."),
+    ] = None
     outage_timeout: OutageTimeout = None
     max_consecutive_errors: MaxConsecutiveErrors = None
 

@@ -17,7 +17,8 @@ from evenhand.domain.run import MOST_TAGS, NOT_A_LABEL, NOT_A_TAG, TAGS, RunReco
 from evenhand.engine.budget import Limits
 from evenhand.engine.job import Pace
 from evenhand.server.api.bodies import Cursor, Key, Limit, ResumeBody, RunBody, RunChange, RunId, routes
-from evenhand.server.api.schemas import EstimateShape, Page, ProgressShape, RunDetail, RunShape
+from evenhand.server.api.progress_schemas import EstimateShape, ProgressShape
+from evenhand.server.api.schemas import Page, RunDetail, RunShape
 from evenhand.server.dependencies import RunManagerDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.problems import Problem
 from evenhand.server.runs.baseline import of_prompt, pin, unpin
@@ -219,12 +220,14 @@ def _pace_change(body: ResumeBody | None) -> Callable[[Pace], Pace]:
     limits = Limits(max_calls=options.max_calls, max_cost=options.max_cost)
 
     def change(usual: Pace) -> Pace:
+        usual = usual.one_by_one if options.batch is False else usual
         return replace(
             usual,
             concurrency=options.concurrency or usual.concurrency,
             slow_start=options.concurrency is None and usual.slow_start,
             limits=limits,
             retry_errors=options.retry_errors,
+            batch=usual.batch or options.batch is True,
             outage_timeout=usual.outage_timeout if options.outage_timeout is None else options.outage_timeout,
             max_consecutive_errors=(
                 usual.max_consecutive_errors

@@ -230,54 +230,6 @@ class RunDetail(RunShape):
     gates: list[dict[str, Any]] | None
 
 
-class ProgressShape(Shape):
-    """The progress of a run; ``rate`` is in evaluations a second, ``eta`` in seconds.
-
-    ``paused`` names the provider that has stopped answering and is being waited for; it is empty if there is none.
-
-    ``errors``, ``not_evaluated``, ``passed``, ``borderline`` and ``failed`` count the evaluations so far, and
-    ``latest_error`` is the last error in words, empty if there is none. Rate, time left, calls, retries and cost are
-    null in other processes than the one running it, and so is an unknown cost. For a very large run that has ended,
-    calls, retries and cost are null until they are counted. ``expected_cost`` is what the run will cost in all, from
-    ``low`` to ``high``, learnt from so many ``cases``; null until 20 are judged.
-    """
-
-    run: str
-    status: str
-    reason: str
-    done: int
-    total: int
-    rate: float | None
-    eta: float | None
-    errors: int
-    not_evaluated: int
-    passed: int
-    borderline: int
-    failed: int
-    latest_error: str
-    retries: int | None
-    calls: int | None
-    cached: int | None
-    cost: float | None
-    expected_cost: dict[str, float] | None
-    paused: str
-    waiting: bool
-    stopping: bool
-    here: bool
-
-
-class EstimateShape(Shape):
-    """The estimate of a run; unknown costs are null."""
-
-    cases: int
-    repeat: int
-    calls: dict[str, int]
-    cached: int
-    cost: dict[str, float] | None
-    models: list[dict[str, Any]]
-    rules: list[str]
-
-
 class DifferenceShape(Shape):
     """How the scores of two runs differ: B minus A, its interval, and a test."""
 

@@ -17,8 +17,9 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.prompt import EvaluationMode, FieldError, Prompt
 from evenhand.domain.run import RunRecord
 from evenhand.engine.budget import Limits
-from evenhand.engine.estimate import RULES, Estimate
+from evenhand.engine.estimate import BATCH_RULE, RULES, Estimate
 from evenhand.engine.job import DEFAULT_CONCURRENCY, Job
+from evenhand.models.batches.catalogue import PROTOCOLS
 from evenhand.models.embedded.catalogue import MODELS, PREFIX
 from evenhand.models.embedded.download import is_here
 from evenhand.models.prices import PRICES_AS_OF
@@ -40,7 +41,8 @@ router = page_routes()
 MOST_LISTED: Final = 200
 _MOST_CALLS: Final = 10**9
 _GIST: Final = 120
-_FIELDS: Final = ("models", "judge", "repeat", "concurrency", "max_calls", "max_cost", "label", "tags")
+_PROVIDERS: Final = {"openai": "OpenAI", "anthropic": "Anthropic", "gemini": "Gemini"}
+_FIELDS: Final = ("models", "judge", "repeat", "concurrency", "max_calls", "max_cost", "label", "tags", "batch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,7 @@ class Draft:
             max_cost=self._dollars(),
             label=self.typed["label"].strip() or None,
             tags=tuple(tag for tag in self.typed["tags"].split(",") if tag.strip()),
+            batch=self.typed["batch"] == "1",
         )
 
     def _whole(self, name: str, most: int) -> int | None:
@@ -99,7 +102,6 @@ class Prepared:
     run_request: RunRequest
     job: Job
     estimate: Estimate
-    rules: tuple[str, ...] = (*RULES, f"Prices are as of {PRICES_AS_OF}.")
 
     @classmethod
     def of(cls, store: Store, settings: ServerSettings, draft: Draft, *, to_ask: bool) -> Prepared:
@@ -107,6 +109,18 @@ class Prepared:
         request = draft.run_request
         job = request.job(store, settings, to_ask=to_ask)
         return cls(run_request=request, job=job, estimate=request.estimate(store, job))
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """What the figures assume."""
+        batch = (BATCH_RULE,) if self.estimate.batch else ()
+        return (*batch, *RULES, f"Prices are as of {PRICES_AS_OF}.")
+
+    @property
+    def saving(self) -> str:
+        """What batches save, in words; empty where the run has none, or their price is unknown."""
+        saving = self.estimate.saving if self.estimate.batch else None
+        return "" if saving is None else f"Batches save {_dollars(*saving)}."
 
     @property
     def rows(self) -> list[tuple[str, str, str, str, str]]:
@@ -144,7 +158,6 @@ def new_run(
         "models": "\n".join(settings.models),
         "judge": settings.judge or "",
         "repeat": "1",
-        "concurrency": str(DEFAULT_CONCURRENCY),
     }
     return _form(request, store, Draft(prompt=store.prompts.find(prompt, number), typed=typed))
 
@@ -203,6 +216,8 @@ def _form(
         "cases": _selectable_cases(store, prompt),
         "providers": [name for name in registry.points(registry.MODELS) if name not in OF_FILES],
         "here": [f"{PREFIX}{model.name}" for model in MODELS.values() if is_here(model)],
+        "usual_concurrency": DEFAULT_CONCURRENCY,
+        "batch_providers": [_PROVIDERS.get(name, name) for name in PROTOCOLS],
         "form": secrets.token_hex(16),
         "errors": errors or {},
         "prepared": prepared,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -212,6 +213,7 @@ def live(progress: Mapping[str, Any]) -> dict[str, Any]:
         "cost": cost,
         "expected_cost": _expected_cost(progress.get("expected_cost")),
         "paused": progress["paused"],
+        "batches": waiting_text(progress.get("batches")),
         "latest_error": progress["latest_error"] and f"Latest error: {progress['latest_error']}",
         "pace": ", ".join(_pace(progress, cost, left)),
         **{standing.value: f"{progress[name]:,}" for standing, name in COUNTED.items()},
@@ -271,7 +273,26 @@ def _more(progress: Mapping[str, Any]) -> str:
         return ", queued"
     if progress["stopping"]:
         return ", stopping"
-    return ", paused" if progress.get("paused") else ""
+    if progress.get("paused"):
+        return ", paused"
+    batches = progress.get("batches")
+    return f", waiting for {counted(batches['pending'], 'batch', 'batches')}" if batches else ""
+
+
+def waiting_text(batches: Mapping[str, Any] | None) -> str:
+    """Return for how many batches a run waits, since when, and what they save; empty if for none."""
+    if not batches:
+        return ""
+    minutes = int((datetime.now(UTC) - datetime.fromisoformat(batches["since"])).total_seconds() // 60)
+    since = f"{duration_text(60 * minutes)} ago" if minutes > 0 else "less than a minute ago"
+    saving = f" Batches save about {cost_text(batches['saving'])}." if batches["saving"] else ""
+    pending, requests = counted(batches["pending"], "batch", "batches"), counted(batches["requests"], "request")
+    which = "it was" if batches["pending"] == 1 else "the first was"
+    return (
+        f"Waiting for {pending} with {requests}; {which} submitted {since}. Providers answer within a day, usually "
+        "within an hour. You may close this page, or stop the server: a run that is resumed goes on with the same "
+        f"batches.{saving}"
+    )
 
 
 def view_of(run: RunRecord, numbers: Numbers) -> RunView:

@@ -21,8 +21,9 @@ from fastapi.responses import Response, StreamingResponse
 
 from evenhand.api.report_kind import report_kind_of
 from evenhand.domain.errors import ConfigError, IncomparableError
-from evenhand.domain.run import NOT_A_LABEL, RunRecord, RunStatus, is_label
+from evenhand.domain.run import BATCH, NOT_A_LABEL, RunRecord, RunStatus, is_label
 from evenhand.domain.run_kind import is_doctor, mode_of
+from evenhand.engine.job import Pace
 from evenhand.reports.comparison import verdict_sentence
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, writer_of
@@ -39,6 +40,7 @@ from evenhand.server.pages.base import Sent, page_routes, see_other
 from evenhand.server.pages.run_view import own
 from evenhand.server.problems import Problem
 from evenhand.server.rendering import page
+from evenhand.server.runs import batches
 from evenhand.server.runs.baseline import (
     BROKEN,
     HollowRunError,
@@ -188,6 +190,8 @@ def one_run(
         at_work=at_work,
         is_counting=numbers is None and not at_work and run.cases > 0,
         is_here=progress is not None and progress["here"],
+        asks_in_batches=run.options.get(BATCH) is True,
+        pending=store.provider_batches.of(run, pending=True),
         live=None if progress is None else run_view.live(progress),
         live_facts=run_view.LIVE_FACTS,
         state=state_of_runs([run]) if at_work else "",
@@ -240,8 +244,19 @@ async def cancel(run_id: str, manager: RunManagerDep) -> Response:
 @router.post("/runs/{run_id}/resume")
 async def resume(run_id: str, manager: RunManagerDep, sent: Sent) -> Response:
     """Resume a run, or retry the errors of one that has finished."""
-    retry_errors = sent.text("retry_errors") == "1"
-    run = await manager.resume(run_id, lambda usual: replace(usual, retry_errors=retry_errors))
+    retry_errors, one_by_one = sent.text("retry_errors") == "1", sent.text("one_by_one") == "1"
+
+    def change(usual: Pace) -> Pace:
+        return replace(usual.one_by_one if one_by_one else usual, retry_errors=retry_errors)
+
+    return see_other(own(await manager.resume(run_id, change)))
+
+
+@router.post("/runs/{run_id}/batches/cancel")
+async def cancel_batches(run_id: str, store: StoreDep, manager: RunManagerDep) -> Response:
+    """Cancel the batches of a run, and the run itself if it waits for them."""
+    run = await run_in_threadpool(_find, store, run_id)
+    batches.require_cancelled(await batches.cancel(store, manager, run))
     return see_other(own(run))
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from evenhand.domain.errors import ConflictError, EvenhandError, RunBusyError, RunNotFoundError, StoreError
-from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.prompt import FieldError
+from evenhand.domain.run import BATCH, RunRecord, RunStatus
 from evenhand.engine.execution import runner_for
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.plan import begin, fill, undo
@@ -67,6 +68,8 @@ class Planner:
 
 
 MOST_AT_ONCE: Final = 4
+# Beside these, of runs that ask in batches: they take memory.
+MOST_IN_BATCHES: Final = 8
 MOST_WAITING: Final = 100
 # Of event streams; further clients poll the progress.
 MOST_STREAMS: Final = 100
@@ -88,6 +91,7 @@ class Work:
     run: RunRecord
     runner: Runner
     task: asyncio.Task[None] | None = None
+    asks_in_batches: bool = False
     is_waiting: bool = True
     is_stopping: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -118,6 +122,7 @@ class RunManager:
         self._work: dict[str, Work] = {}
         self._taking_up: set[str] = set()
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
+        self._batch_places = asyncio.Semaphore(MOST_IN_BATCHES)
         self._streams_end = asyncio.Event()
         self._is_closed = False
         self._streams = 0
@@ -132,6 +137,7 @@ class RunManager:
         With a ``key``, a repeated request (``asked``) returns the run of the first one, and False as the second value.
         """
         self._require_room()
+        self._require_one_process(pace)
 
         def offered() -> Job:
             made = job()
@@ -153,7 +159,9 @@ class RunManager:
             raise RunBusyError(f"run {run.id} is already in progress")
         self._taking_up.add(run.id)
         try:
-            run, job, pace = await asyncio.to_thread(taken_up, self._store, run, change)
+            run, job, pace = await asyncio.to_thread(
+                taken_up, self._store, run, lambda usual: self._require_one_process(change(usual))
+            )
             before = await asyncio.to_thread(count_standings, self._store, run)
             return self.drive(run, job, pace, before)
         finally:
@@ -164,9 +172,14 @@ class RunManager:
         if run.id in self._work:  # another request was quicker
             raise RunBusyError(f"run {run.id} is already in progress")
         runner = self._runner_for(
-            self._store, run, job, pace, on_outage=lambda outage: _log.warning("run %s: %s", run.id, outage)
+            self._store,
+            run,
+            job,
+            pace,
+            on_outage=lambda outage: _log.warning("run %s: %s", run.id, outage),
+            on_batch=lambda told: _log.info("run %s: %s", run.id, told),
         )
-        work = Work(run, runner, before=before or {})
+        work = Work(run, runner, asks_in_batches=pace.batch, before=before or {})
         self._work[run.id] = work
         work.task = asyncio.create_task(self._run_in_turn(work), name=f"run {run.id}")
         work.task.add_done_callback(functools.partial(self._on_done, work))
@@ -182,6 +195,14 @@ class RunManager:
             raise ConflictError(f"run {run.id} is not in progress, so there is nothing to cancel")
         self._stop(work)
         return run
+
+    async def stopped(self, run: RunRecord) -> None:
+        """Stop a run that is in progress here, if it is, and return when it has ended."""
+        if (work := self._work.get(run.id)) is not None:
+            self._stop(work)
+            await work.ended.wait()
+        elif await asyncio.to_thread(self._store.runs.in_hand, run):
+            raise RunBusyError(f"run {run.id} is in progress in another process; stop it there")
 
     def progress(self, run_id: str) -> dict[str, Any] | None:
         """Return the progress of a run, whichever process runs it; None if there is no such run."""
@@ -292,8 +313,16 @@ class RunManager:
             why = f"{len(self._work)} runs are in progress or waiting; start this one when some have ended"
             raise Problem(503, "Too many runs", why, headers=wait)
 
+    def _require_one_process(self, pace: Pace) -> Pace:
+        """Refuse batches where runs are judged by several processes: one gathers the questions of a batch."""
+        if pace.batch and self._settings.on is not None:
+            why = f"this server judges on {self._settings.on}, and one process gathers the questions of a batch"
+            raise FieldError(BATCH, f"{why}; leave out batch, or start the server without --on")
+        return pace
+
     async def _run_in_turn(self, work: Work) -> None:
-        async with self._places:
+        # Who waits for batches does so for hours, and takes no time from others.
+        async with self._batch_places if work.asks_in_batches else self._places:
             work.is_waiting = False
             work.run = await work.runner.run()
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.run import Progress
 from evenhand.reports.safe_text import plain
 from evenhand.server.runs.summaries import SummaryCache
+from evenhand.store.batches import StoredBatch
 from evenhand.store.results import count_standings, last_error
 from evenhand.store.store import Store
 
@@ -20,6 +22,18 @@ _UNPLANNED_SUITE = "its process ended while it was being planned; continue with:
 _EFFORT = ("retries", "calls", "cached", "cost")
 _ONLY_LIVE = ("rate", "eta", *_EFFORT)
 LONGEST_ERROR = 300
+
+
+def _waiting_for(pending: Sequence[StoredBatch], saving: float | None = None) -> dict[str, Any] | None:
+    """Return what is waited for of providers, and since when; None where nothing is."""
+    if not pending:
+        return None
+    return {
+        "pending": len(pending),
+        "requests": sum(batch.requests for batch in pending),
+        "since": datetime.fromtimestamp(min(batch.created for batch in pending), UTC).isoformat(timespec="seconds"),
+        "saving": saving,
+    }
 
 
 def live_progress(run: RunRecord, progress: Progress, before: Mapping[str, int]) -> dict[str, Any]:
@@ -45,6 +59,7 @@ def live_progress(run: RunRecord, progress: Progress, before: Mapping[str, int])
         "cost": progress.cost,
         "expected_cost": progress.forecast.as_dict() if progress.forecast is not None and at_work else None,
         "paused": (progress.paused or "") if at_work else "",
+        "batches": _waiting_for(progress.batches, progress.batch_saving),
         "waiting": False,
         "stopping": False,
         "here": at_work,
@@ -88,6 +103,7 @@ def progress_in(store: Store, run: RunRecord, summaries: SummaryCache, seconds: 
         "latest_error": plain(last_error(store, run), LONGEST_ERROR) if standings["error"] else "",
         "expected_cost": None,
         "paused": "",
+        "batches": _waiting_for(store.provider_batches.of(run, pending=True)),
         "waiting": False,
         "stopping": False,
         "here": False,

@@ -13,7 +13,7 @@ from typing import Any, Final
 from evenhand import registry
 from evenhand.domain.errors import ConfigError, ConflictError, MissingKeyError, MissingModelError, did_you_mean
 from evenhand.domain.prompt import FieldError, Prompt
-from evenhand.domain.run import NOT_A_LABEL, TAGS, RunRecord, RunStatus, is_label, tags_of
+from evenhand.domain.run import BATCH, NOT_A_LABEL, TAGS, RunRecord, RunStatus, is_label, tags_of
 from evenhand.domain.run_kind import is_doctor, is_tuning, mode_of
 from evenhand.engine.carry_over import require_own
 from evenhand.engine.estimate import Estimate, forecast
@@ -113,22 +113,31 @@ NO_CACHE = "no_cache"
 def taken_up(store: Store, run: RunRecord, change: Callable[[Pace], Pace]) -> tuple[RunRecord, Job, Pace]:
     """Claim a run and make its job from what it stored, or say why it cannot go on here."""
     require_own(run)
-    use_cache = run.options.get(NO_CACHE) is not True
-    pace = change(Pace.of(concurrency=run.definition.get("concurrency"), use_cache=use_cache))
+    use_cache, batch = run.options.get(NO_CACHE) is not True, run.options.get(BATCH) is True
+    # That of a suite is for requests; in batches, as many evaluations as possible wait together.
+    concurrency = None if batch else run.definition.get("concurrency")
+    pace = change(Pace.of(concurrency=concurrency, use_cache=use_cache, batch=batch))
+    if pace.batch and not batch:
+        raise FieldError(BATCH, f"run {run.id} does not ask in batches; leave batch out, or start it again with it")
     if run.status is RunStatus.FINISHED and not pace.retry_errors:
         raise ConflictError(f"run {run.id} is finished; set retry_errors to retry its errors")
-    if run.options.get(IMPORTED):
-        raise ConfigError(f"run {run.id} was imported; see what it would use with: evenhand resume {run.id}")
     if run.status is RunStatus.PLANNING:
         raise ConfigError(f"run {run.id} was never planned to the end; delete it and start it again")
+    job = job_to_resume(store, run)
+    store.runs.claim(run)
+    return store.runs.mark(run, RunStatus.RUNNING), job, pace
+
+
+def job_to_resume(store: Store, run: RunRecord) -> Job:
+    """Make the job of a run from what it stored, or say why it cannot go on here."""
+    if run.options.get(IMPORTED):
+        raise ConfigError(f"run {run.id} was imported; see what it would use with: evenhand resume {run.id}")
     if is_tuning(run.definition):
         raise ConfigError(f"run {run.id} tunes a prompt; resume it on the command line: evenhand resume {run.id}")
     is_stored_whole = is_trial(run.definition) or mode_of(run.definition) or is_doctor(run.definition)
     if run.source is None and not is_stored_whole:
         raise ConfigError(f"run {run.id} was started by a program, and only that program can resume it; run it again")
-    job = with_next_rounds(job_of_run(store, run))
-    store.runs.claim(run)
-    return store.runs.mark(run, RunStatus.RUNNING), job, pace
+    return with_next_rounds(job_of_run(store, run))
 
 
 MOST_MODELS: Final = 20
@@ -166,6 +175,7 @@ class RunRequest:
     max_consecutive_errors: int | None = None
     label: str | None = None
     tags: tuple[str, ...] = ()
+    batch: bool = False
 
     def __post_init__(self) -> None:
         if self.label is not None and not is_label(self.label):
@@ -198,12 +208,15 @@ class RunRequest:
             repeat=run.repeat,
             concurrency=run.definition.get("concurrency"),
             use_cache=use_cache and run.options.get(NO_CACHE) is not True,
+            batch=run.options.get(BATCH) is True,
         )
 
     @property
     def scope(self) -> Scope:
         """How often each case is judged, whether replies from before will do, and what the run is called and tagged."""
-        return RequestScope(repeat=self.repeat, no_cache=not self.use_cache, label=self.label, tags=self.tags)
+        return RequestScope(
+            repeat=self.repeat, no_cache=not self.use_cache, label=self.label, tags=self.tags, batch=self.batch
+        )
 
     @property
     def pace(self) -> Pace:
@@ -215,6 +228,7 @@ class RunRequest:
             use_cache=self.use_cache,
             outage_timeout=self.outage_timeout,
             max_consecutive_errors=self.max_consecutive_errors,
+            batch=self.batch,
         )
 
     def job(self, store: Store, settings: ServerSettings, *, to_ask: bool = True) -> Job:
