@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 from collections.abc import Sequence
-from typing import Final
 
 from evenhand.domain.errors import ConfigError
-
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def check_names(names: Sequence[str]) -> None:
     """Refuse what is no name of a variable."""
     for name in names:
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            shown = str(name).partition("=")[0]  # what follows may be a secret
+        if not isinstance(name, str) or not (name.isascii() and name.isidentifier()):
+            shown = str(name).split("=")[0]  # what follows may be a secret
             raise ConfigError(
                 f"--worker-env {shown!r:.80} is not the name of a variable; give the name alone, such as "
                 "OPENAI_API_KEY: values are never sent to workers"
