@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import importlib
 import importlib.util
@@ -150,11 +151,14 @@ class RayCluster:
         """Whether workers have the suite's folder as a copy of their own."""
         return not self._is_own
 
-    def host(self, models: Sequence[Load]) -> None:
-        """Find places for models that workers share; refuse what no node can ever have, by its name."""
-        processors = self._models.place(models)
+    def host(self, models: Sequence[Load]) -> RayCluster:
+        """Return the cluster as one run uses it, with models that its workers share; refuse what it can never have."""
+        hosting = copy.copy(self)
+        hosting._models = self._models.of_a_run()
+        processors = hosting._models.place(models)
         if models and self._wanted is None and not self._is_own:
-            self.workers = max(1, processors)
+            hosting.workers = max(1, processors)
+        return hosting
 
     def start(self) -> RayPort:
         """Start a worker."""
@@ -169,7 +173,7 @@ class RayCluster:
         return await self._models.started(slots=min(self.workers, MOST_SLOTS))
 
     def close(self) -> None:
-        """End the models."""
+        """End the models of the run."""
         self._models.close()
 
 

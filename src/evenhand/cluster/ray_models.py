@@ -161,6 +161,10 @@ class RayModels:
         self._hosts: Hosts | None = None
         self._ready: asyncio.Task[None] | None = None
 
+    def of_a_run(self) -> RayModels:
+        """Return those of another run on the same cluster, which are none yet."""
+        return RayModels(self._ray, self._options, is_own=self._is_own)
+
     def place(self, models: Sequence[Load]) -> int:
         """Find places for models, and return how many processors are left for workers."""
         self._placement = placed(models, self._nodes(), is_shared=not self._is_own)
