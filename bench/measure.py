@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 # Of so many measurements the least counts: it was disturbed least.
@@ -35,26 +35,43 @@ def used_by(command: Sequence[str], *, terminal: int | None = None) -> Used:
 
     What it prints goes nowhere, or to a ``terminal``, by its descriptor.
     """
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     shown = os.open(os.devnull, os.O_RDWR) if terminal is None else terminal
-    # By a small process in between: a program counts as its own what whoever started it had in memory at that moment.
-    between = [sys.executable, "-S", "-c", _BETWEEN, str(int(terminal is not None)), str(shown), *command]
     try:
-        told = subprocess.run(between, env=env, stdout=subprocess.PIPE, pass_fds=[shown], text=True, check=True).stdout
+        code, used = ended(command, dict.fromkeys((1,) if terminal is None else (0, 1, 2), shown))
     finally:
         if terminal is None:
             os.close(shown)
-    code, user, system, kilobytes = told.split()
-    assert code == "0", f"{' '.join(command)} ended with {code}"
-    return Used(float(user) + float(system), float(kilobytes) / 1024)
+    assert code == 0, f"{' '.join(command)} ended with {code}"
+    return used
+
+
+def ended(
+    command: Sequence[str], shown: Mapping[int, int], meanwhile: Callable[[int], object] | None = None
+) -> tuple[int, Used]:
+    """Run a program, and tell its exit code and what it took.
+
+    ``shown`` has the descriptors behind its own; ``meanwhile`` is given its process, and may end it.
+    """
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    # By a small process in between: a program counts as its own what whoever started it had in memory at that moment.
+    ends = ",".join(f"{end}:{other}" for end, other in shown.items())
+    between = [sys.executable, "-S", "-c", _BETWEEN, ends, *command]
+    with subprocess.Popen(between, env=env, stdout=subprocess.PIPE, pass_fds=set(shown.values()), text=True) as process:
+        assert process.stdout
+        program = int(process.stdout.readline())
+        if meanwhile is not None:
+            meanwhile(program)
+        code, user, system, kilobytes = process.stdout.read().split()
+    return int(code), Used(float(user) + float(system), float(kilobytes) / 1024)
 
 
 _BETWEEN = """
 import os, sys
-_, on_terminal, shown, *command = sys.argv
-ends = (0, 1, 2) if int(on_terminal) else (1,)
-shown_there = [(os.POSIX_SPAWN_DUP2, int(shown), end) for end in ends]
-process = os.posix_spawn(command[0], command, os.environ, file_actions=shown_there)
+_, ends, *command = sys.argv
+pairs = [end.split(":") for end in ends.split(",")]
+shown = [(os.POSIX_SPAWN_DUP2, int(other), int(end)) for end, other in pairs]
+process = os.posix_spawn(command[0], command, os.environ, file_actions=shown)
+print(process, flush=True)
 _, status, used = os.wait4(process, 0)
 print(os.waitstatus_to_exitcode(status), used.ru_utime, used.ru_stime, used.ru_maxrss)
 """

@@ -1,7 +1,8 @@
 """A provider on this machine, in a process of its own, which gives every request the same verdict at once.
 
 It speaks as much HTTP as the clients here do, so that it costs next to nothing beside them. A GET gives the body of
-the last POST, from which the bare client learns what to send.
+the last POST, from which the bare client learns what to send. A varied one gives 101 different scores, the same one
+whenever the request is the same. ``/answered`` gives how many requests were answered.
 """
 
 from __future__ import annotations
@@ -11,30 +12,36 @@ import contextlib
 import json
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
+from typing import Any
 
-VERDICT = {
+VERDICT: dict[str, Any] = {
     "reasoning": "The answer states the main fact and the year, but leaves out the second condition of the reference.",
     "hits": ["names the main fact", "gives the year"],
     "misses": ["leaves out the second condition"],
     "score": 0.7,
 }
-COMPLETION = {
-    "id": "chatcmpl-bench",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "bench",
-    "choices": [
-        {"index": 0, "message": {"role": "assistant", "content": json.dumps(VERDICT)}, "finish_reason": "stop"}
-    ],
-    "usage": {"prompt_tokens": 400, "completion_tokens": 60, "total_tokens": 460},
-}
+VARIED = "varied"
+
+
+def completion(score: float) -> dict[str, Any]:
+    content = json.dumps(VERDICT | {"score": score})
+    return {
+        "id": "chatcmpl-bench",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "bench",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 400, "completion_tokens": 60, "total_tokens": 460},
+    }
 
 
 class Connection(asyncio.Protocol):
     """One connection of a client that sends its length and one request after the other."""
 
     last_body = b""
+    answered = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -52,7 +59,10 @@ class Connection(asyncio.Protocol):
             self.received = rest[length:]
             if head.startswith(b"POST"):
                 Connection.last_body = rest[:length]
-                self.transport.write(REPLY)
+                Connection.answered += 1
+                self.transport.write(REPLIES[zlib.crc32(Connection.last_body) % len(REPLIES)])
+            elif head.startswith(b"GET /answered"):
+                self.transport.write(response(b"%d" % Connection.answered))
             else:
                 self.transport.write(response(Connection.last_body))
 
@@ -61,19 +71,23 @@ def response(body: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-REPLY = response(json.dumps(COMPLETION).encode())
+REPLIES = [
+    response(json.dumps(completion(score)).encode())
+    for score in ([number / 100 for number in range(101)] if VARIED in sys.argv[1:] else [VERDICT["score"]])
+]
 
 
-async def serve() -> None:
-    server = await asyncio.get_running_loop().create_server(Connection, "127.0.0.1", 0, backlog=1024)
+async def serve(port: int) -> None:
+    server = await asyncio.get_running_loop().create_server(Connection, "127.0.0.1", port, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 @contextlib.contextmanager
-def running() -> Iterator[int]:
-    """Run the provider and give its port."""
-    with subprocess.Popen([sys.executable, "-m", "bench.provider"], stdout=subprocess.PIPE, text=True) as process:
+def running(*, varied: bool = False, port: int = 0) -> Iterator[int]:
+    """Run the provider and give its port; 0 takes any that is free."""
+    command = [sys.executable, "-m", "bench.provider", str(port), *[VARIED] * varied]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         try:
             yield int(process.stdout.readline())
@@ -83,4 +97,4 @@ def running() -> Iterator[int]:
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve())
+        asyncio.run(serve(int(sys.argv[1])))

@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 
 from evenhand.domain.case import Case
 from evenhand.domain.run import PlannedCase
+from evenhand.engine.case_pairs import CaseSource, joined
 from evenhand.engine.case_scores import Terms, judged_by
-from evenhand.engine.comparison import joined
 from evenhand.reports.paired_cases import JudgedCase, PairedFinding
 from evenhand.reports.phrases import Standing
 
@@ -28,7 +28,7 @@ def judged(identity: str, score: float = 0.5) -> JudgedCase:
 
 @given(IDS, IDS)
 def test_each_case_comes_once_with_its_own_whatever_the_order(a: list[str], b: list[str]) -> None:
-    pairs = list(joined(map(judged, a), map(judged, b)))
+    pairs = list(joined(CaseSource(map(judged, a)), CaseSource(map(judged, b))))
 
     assert sorted(one.id for one, _ in pairs if one is not None) == sorted(a)
     assert sorted(other.id for _, other in pairs if other is not None) == sorted(b)
@@ -45,7 +45,7 @@ def test_cases_in_the_same_order_do_not_wait(late: int) -> None:
     def peak(count: int) -> int:
         tracemalloc.start()
         try:
-            for _ in joined(cases(0, count), cases(late, count)):
+            for _ in joined(CaseSource(cases(0, count)), CaseSource(cases(late, count))):
                 pass
             return tracemalloc.get_traced_memory()[1]
         finally:

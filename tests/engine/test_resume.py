@@ -11,6 +11,7 @@ import pytest
 
 from evenhand.domain.case import Case
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.engine import carry_over
 from evenhand.engine.budget import Limits
 from evenhand.engine.carry_over import case_differences, copy_finished, scope_of
 from evenhand.engine.job import Job, Scope
@@ -105,7 +106,11 @@ def test_the_same_cases_do_not_differ(store: Store, made: Any) -> None:
     assert differences(store, made, cases, turned) == []
 
 
-def test_each_case_that_differs_is_named(store: Store, made: Any) -> None:
+@pytest.mark.parametrize("at_once", [1, 2, 500])
+def test_each_case_that_differs_is_named(
+    store: Store, made: Any, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(carry_over, "_AT_ONCE", at_once)
     cases = made.cases(5)
     now = [cases[4], replace(cases[1], candidate_answer="another"), cases[2], Case(id="new"), cases[3]]
 

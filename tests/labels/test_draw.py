@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from bench.large_run import filled
 
 from evenhand.domain.errors import ConfigError, ConflictError
 from evenhand.domain.label import Label
@@ -170,3 +172,18 @@ def test_a_label_knows_its_answer_and_whether_it_was_drawn(store: Store, judged:
     label: Label = give_label(store, run, outside, rater="Ann", value=0.5, from_draw=False)
 
     assert (label.p, label.is_drawn, label.score) == (None, False, 0.5)
+
+
+def test_the_memory_of_a_draw_does_not_grow_with_the_run(store: Store) -> None:
+    def peak(cases: int) -> int:
+        run = filled(store, cases)
+        tracemalloc.start()
+        try:
+            make_draw(store, run, sample=5)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(500)  # whatever is loaded and remembered once
+
+    assert peak(2_000) < peak(500) + 250_000  # the cases themselves took 700 bytes each

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from evenhand import Case, Contains, evaluate
 from evenhand.domain.evaluation import Attempt, Check, Usage
 from evenhand.domain.run import CaseResult, MadeAnswer, RunStatus
 from evenhand.domain.verdict import Thresholds
@@ -386,6 +387,21 @@ def test_rows_that_are_left_out_are_counted(made: Any, monkeypatch: pytest.Monke
     assert source.count('<tr id="case-') == most
     assert f"The table has {most:,} of {total:,} cases, errors and fails before others; 5 cases are left out" in source
     assert f'<tr id="case-{total}"' in source
+
+
+def test_of_more_cases_than_there_is_room_for_only_those_that_are_shown_are_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(table, "MOST_ROWS", 6)
+    cases = [Case(id=f"case-{place}", candidate_answer="Rome" if place % 9 == 8 else "Paris") for place in range(60)]
+    report = evaluate(cases, Contains(value="Paris"), store=tmp_path / "runs.db").whole_report
+    whole = written(replace(report, standings=None))
+
+    def refused() -> Iterator[CaseResult]:
+        raise AssertionError("somebody reads all cases")
+
+    assert written(replace(report, results=refused)) == whole
+    assert re.findall(r'<tr id="case-(\d+)"', whole) == ["9", "18", "27", "36", "45", "54"]
 
 
 @pytest.mark.slow

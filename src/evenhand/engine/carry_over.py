@@ -12,9 +12,13 @@ from evenhand.domain.run import BATCH, RunRecord, RunStatus
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import planned_cases, undo
+from evenhand.store.results import case_hashes
+from evenhand.store.rows import column
 from evenhand.store.store import Store
 
 _MOST_NAMED = 5
+# How many cases are looked up together.
+_AT_ONCE = 500
 
 
 def require_own(run: RunRecord) -> None:
@@ -48,17 +52,7 @@ def case_differences(store: Store, run: RunRecord, job: Job) -> list[str]:
     now = ((written.given.case.id or "", written.hash) for written in planned_cases(store, job, scope))
     if all(stored == current for stored, current in itertools.zip_longest(store.hashes(run), now)):
         return []
-    before = dict(store.hashes(run))
-    after = {written.given.case.id or "": written.hash for written in planned_cases(store, job, scope)}
-    differences = [
-        *_name_cases("was added", [identity for identity in after if identity not in before]),
-        *_name_cases("is gone", [identity for identity in before if identity not in after]),
-        *_name_cases(
-            "has changed",
-            [identity for identity in after if identity in before and after[identity] != before[identity]],
-        ),
-    ]
-    return differences or ["cases: in a different order"]
+    return _differences(store, run, ((one.given.case.id or "", one.hash) for one in planned_cases(store, job, scope)))
 
 
 def go_on_with_batches(store: Store, planned: RunRecord) -> RunRecord:
@@ -87,11 +81,45 @@ def _is_like(run: RunRecord, other: RunRecord) -> bool:
     )  # fmt: skip
 
 
-def _name_cases(change: str, ids: list[str]) -> Iterator[str]:
-    for identity in ids[:_MOST_NAMED]:
-        yield f"case {identity!r} {change}"
-    if len(ids) > _MOST_NAMED:
-        yield f"and {len(ids) - _MOST_NAMED} more, each of which {change}"
+def _differences(store: Store, run: RunRecord, now: Iterator[tuple[str, str]]) -> list[str]:
+    """Say which cases are not as they were: they are looked up some at a time, so that few are in memory."""
+    added, gone, changed = (_NamedCases(change) for change in ("was added", "is gone", "has changed"))
+    there = bytearray()
+    while some := list(itertools.islice(now, _AT_ONCE)):
+        before = case_hashes(store, run, [identity for identity, _ in some])
+        for identity, digest in some:
+            position, stored = before.get(column(identity), (None, ""))
+            if position is None:
+                added.add(identity)
+                continue
+            there.extend(bytes(max(position + 1 - len(there), 0)))
+            there[position] = True
+            if digest != stored:
+                changed.add(identity)
+    for position, (identity, _) in enumerate(store.hashes(run)):
+        if position >= len(there) or not there[position]:
+            gone.add(identity)
+    return [*added.words(), *gone.words(), *changed.words()] or ["cases: in a different order"]
+
+
+class _NamedCases:
+    """Cases to which the same happened: the first of them by name, and how many there are."""
+
+    def __init__(self, change: str) -> None:
+        self._change = change
+        self._first: list[str] = []
+        self._count = 0
+
+    def add(self, identity: str) -> None:
+        self._count += 1
+        if len(self._first) < _MOST_NAMED:
+            self._first.append(identity)
+
+    def words(self) -> Iterator[str]:
+        for identity in self._first:
+            yield f"case {identity!r} {self._change}"
+        if self._count > _MOST_NAMED:
+            yield f"and {self._count - _MOST_NAMED} more, each of which {self._change}"
 
 
 def copy_finished(store: Store, before: RunRecord, run: RunRecord, job: Job) -> int:

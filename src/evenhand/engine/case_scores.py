@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,8 +17,10 @@ from evenhand.engine.identity import digest_of
 from evenhand.engine.targets.several import MODEL, TEST_CASE
 from evenhand.evaluators.prompts.ready import PLAN
 from evenhand.reports.paired_cases import JudgedCase, Labelled, PairedFinding, findings_of
+from evenhand.reports.phrases import Standing
 from evenhand.reports.safe_text import strict_json
 from evenhand.store.records import Row
+from evenhand.store.results import case_positions, columns_at
 from evenhand.store.rows import loads, planned_from
 from evenhand.store.store import Store
 from evenhand.store.weighed_case import JudgedRow, weighed_case
@@ -124,6 +126,11 @@ def judged_cases(store: Store, run: RunRecord, *, model: str | None = None) -> I
             yield case
 
 
+def case_standings(store: Store, run: RunRecord) -> Iterator[tuple[int, Standing]]:
+    """Yield the position and the standing of each case, in suite order."""
+    return ((case.position, case.found[None].standing) for case in judged_cases(store, run))
+
+
 def cases_by_target(store: Store, run: RunRecord) -> Iterator[tuple[str, JudgedCase]]:
     """Yield the cases of a run of several targets, each with the name of its target, by the id of its test case."""
     for answered_by, case in _judged_cases(store, run, by_target=True):
@@ -131,11 +138,20 @@ def cases_by_target(store: Store, run: RunRecord) -> Iterator[tuple[str, JudgedC
             yield answered_by, case
 
 
-def _judged_cases(store: Store, run: RunRecord, *, by_target: bool) -> Iterator[tuple[Any, JudgedCase]]:
+def judged_by_id(store: Store, run: RunRecord, case_ids: Sequence[str]) -> dict[str, JudgedCase]:
+    """Return some of the cases that ``judged_cases`` has, by their ids; one that is not there is left out."""
+    positions = case_positions(store, [run], case_ids).values()
+    page = columns_at(store, run, sorted(positions))
+    return {case.id: case for _, case in _judged_cases(store, run, by_target=False, pages=[page])}
+
+
+def _judged_cases(
+    store: Store, run: RunRecord, *, by_target: bool, pages: Iterable[tuple[list[Row], list[Row]]] | None = None
+) -> Iterator[tuple[Any, JudgedCase]]:
     weigh = functools.lru_cache(_MOST_KNOWN)(functools.partial(_weigh, run.thresholds))
     of_a_prompt = "prompt" in run.definition
     shown = metadata_shown(run.definition.get("evaluators"))
-    for page, evaluations in store.columns(run):
+    for page, evaluations in store.columns(run) if pages is None else pages:
         rows = _by_position(store, run, evaluations)
         for position, identity, _, expected, content, _ in page:
             judged = rows.get(position, ())

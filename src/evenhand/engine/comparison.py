@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -14,12 +15,13 @@ from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceEr
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.domain.run_differences import CaseCount, RunDifferences
 from evenhand.domain.summary import CorrectedNumbers
-from evenhand.engine.case_scores import judged_cases, labelled_cases
+from evenhand.engine.case_pairs import CaseSource, joined, met
+from evenhand.engine.case_scores import judged_by_id, judged_cases, labelled_cases
 from evenhand.engine.labelled import corrected_of
 from evenhand.engine.overview import overview_of, results_at
 from evenhand.engine.run import Run
 from evenhand.engine.targets.several import MODEL, stands_for_several, target_names
-from evenhand.reports.paired_cases import JudgedCase, LabelPairs, PairedSummarizer
+from evenhand.reports.paired_cases import LabelPairs, PairedSummarizer
 from evenhand.reports.phrases import counted
 from evenhand.store.results import case_positions
 from evenhand.store.rows import loads
@@ -39,9 +41,11 @@ class Side:
     run: RunRecord
     model: str | None = None
 
-    def cases(self) -> Iterator[JudgedCase]:
+    def cases(self) -> CaseSource:
         """Return the cases in suite order, each with no more than a comparison needs."""
-        return judged_cases(self.store, self.run, model=self.model)
+        # The cases of one model are paired by the ids of their test cases, which are not their own.
+        by_id = functools.partial(judged_by_id, self.store, self.run) if self.model is None else None
+        return CaseSource(judged_cases(self.store, self.run, model=self.model), by_id)
 
     def models(self) -> tuple[str, ...]:
         """Name the models whose answers are compared."""
@@ -123,7 +127,7 @@ def compare_runs(
     """Compare run B with run A; ``differing`` is what their definitions say differently on how to judge.
 
     Both are read once, side by side. Where they have the same cases in the same order, next to nothing is kept; a case
-    that is elsewhere in the other run waits for it, as a few numbers.
+    that is elsewhere in the other run waits for it, as a few numbers, and where many would wait they are looked up.
     """
     a, b = _with_models(a, b)
     if a.run.id == b.run.id and a.model == b.model:
@@ -132,19 +136,18 @@ def compare_runs(
     if differing:
         _refuse(a.run, b.run, differing, anyway=anyway)
     comparing = PairedSummarizer(evaluator=evaluator, limit=limit)
-    unlike: list[str] = []
-    only_a, only_b = list[str](), list[str]()
+    unlike, only_a, only_b = _Named(), _Named(), _Named()
     reclustered = 0
     for case_a, case_b in joined(a.cases(), b.cases()):
         comparing.add(case_a, case_b)
         if case_a is not None and case_b is not None:
             reclustered += case_a.cluster != case_b.cluster
             if case_a.judged_by != case_b.judged_by:
-                unlike.append(case_a.id)
+                unlike.add(case_a.id)
         elif case_a is not None:
-            only_a.append(case_a.id)
+            only_a.add(case_a.id)
         elif case_b is not None:
-            only_b.append(case_b.id)
+            only_b.add(case_b.id)
     if not comparing.in_common:
         raise _nothing_in_common(a, b)
     differences = [*differing, *_other_judges(a, b), *_unlike(unlike)]
@@ -166,7 +169,7 @@ def compare_runs(
         judges_b=_names(b.judges()),
         corrected_a=a.corrected(evaluator),
         corrected_b=b.corrected(evaluator),
-        differences=RunDifferences(only_a=_some(only_a), only_b=_some(only_b), edited=_some(unlike)),
+        differences=RunDifferences(only_a=only_a.counted(), only_b=only_b.counted(), edited=unlike.counted()),
     )
 
 
@@ -185,8 +188,20 @@ def cases_of_cells(
     return tuple(itertools.islice(found, most))
 
 
-def _some(ids: Sequence[str]) -> CaseCount:
-    return CaseCount(count=len(ids), first=tuple(ids[:_MOST_NAMED]))
+class _Named:
+    """How many cases there are of a kind, and the first of them by name."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[str] = []
+
+    def add(self, case_id: str) -> None:
+        self.count += 1
+        if len(self.first) < _MOST_NAMED:
+            self.first.append(case_id)
+
+    def counted(self) -> CaseCount:
+        return CaseCount(count=self.count, first=tuple(self.first))
 
 
 def _names(judges: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -199,10 +214,9 @@ def _with_labels(evaluators: Mapping[str, Compared], a: Side, b: Side) -> dict[s
     if not names:
         return dict(evaluators)
     pairs = LabelPairs(names)
-    before = dict(labelled_cases(a.store, a.run, names, model=a.model))
-    for identity, after in labelled_cases(b.store, b.run, names, model=b.model):
-        if identity in before:
-            pairs.add(before[identity], after)
+    ours, theirs = (labelled_cases(side.store, side.run, names, model=side.model) for side in (a, b))
+    for before, after in met(ours, theirs):
+        pairs.add(before, after)
     return {name: replace(compared, labels=pairs.table(name)) for name, compared in evaluators.items()}
 
 
@@ -262,28 +276,6 @@ def _model_notes(a: Side, b: Side) -> Iterator[str]:
             yield f"of {letter}, only the answers of {side.model} are compared"
 
 
-def joined(a: Iterable[JudgedCase], b: Iterable[JudgedCase]) -> Iterator[tuple[JudgedCase | None, JudgedCase | None]]:
-    """Bring together the cases of two runs by their ids; those that only one of them has come last, by themselves."""
-    waiting_a: dict[str, JudgedCase] = {}
-    waiting_b: dict[str, JudgedCase] = {}
-    for case_a, case_b in itertools.zip_longest(a, b):
-        if case_a is not None and case_b is not None and case_a.id == case_b.id:
-            yield case_a, case_b
-            continue
-        if case_a is not None:
-            if (met := waiting_b.pop(case_a.id, None)) is not None:
-                yield case_a, met
-            else:
-                waiting_a[case_a.id] = case_a.settled()
-        if case_b is not None:
-            if (met := waiting_a.pop(case_b.id, None)) is not None:
-                yield met, case_b
-            else:
-                waiting_b[case_b.id] = case_b.settled()
-    yield from ((case_a, None) for case_a in waiting_a.values())
-    yield from ((None, case_b) for case_b in waiting_b.values())
-
-
 def _unfinished(run: RunRecord, *, anyway: bool) -> str:
     """Say that a run is not finished; refuse it unless it is wanted anyway."""
     if early_decision(run) is not None:  # when it stopped depends on its scores
@@ -313,16 +305,14 @@ def _other_judges(a: Side, b: Side) -> Iterator[str]:
             yield f"judge of {name}: {', '.join(judges)} in A, {', '.join(others)} in B"
 
 
-def _unlike(ids: Sequence[str]) -> Iterator[str]:
-    if ids:
-        names = ", ".join(f"{identity!r:.60}" for identity in ids[:_MOST_NAMED]) + (
-            " …" if len(ids) > _MOST_NAMED else ""
-        )
+def _unlike(cases: _Named) -> Iterator[str]:
+    if cases.count:
+        names = ", ".join(f"{identity!r:.60}" for identity in cases.first) + (" …" if cases.count > _MOST_NAMED else "")
         terms = (
             "question, context, reference, expected outcome, schema, metadata that the judge is shown, or its own "
             "rubrics or evaluators"
         )
-        is_judged = "1 case is" if len(ids) == 1 else f"{len(ids):,} cases are"
+        is_judged = "1 case is" if cases.count == 1 else f"{cases.count:,} cases are"
         yield f"{is_judged} judged differently ({terms}): {names}"
 
 

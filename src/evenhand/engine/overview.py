@@ -17,14 +17,19 @@ from evenhand.domain.gates import GateResult, slices_of
 from evenhand.domain.json_codec import evaluation_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.reports.overview import FORMAT, Overview, Survey, survey
+from evenhand.reports.phrases import Standing
 from evenhand.reports.report import Report
-from evenhand.store.results import case_at
+from evenhand.store.results import cases_at
 from evenhand.store.rows import PATIENT, answer_of, dumps, loads
 from evenhand.store.store import Store
 from evenhand.store.summaries import Summaries
 
 if TYPE_CHECKING:
     from evenhand.domain.comparison import TargetComparison
+
+
+# How many cases are read together.
+_AT_ONCE: Final = 50
 
 
 def overview_of(store: Store, run: RunRecord) -> Overview:
@@ -67,6 +72,7 @@ def report_from(store: Store, run: RunRecord, overview: Overview, gates: tuple[G
         results=lambda: store.results(run),
         overview=overview,
         at=functools.partial(results_at, store, run),
+        standings=functools.partial(_case_standings, store, run),
         targets=functools.partial(_compare_targets, store, run),
     )
 
@@ -79,10 +85,16 @@ def _compare_targets(store: Store, run: RunRecord) -> TargetComparison | None:
 
 def results_at(store: Store, run: RunRecord, positions: Sequence[int]) -> Iterator[CaseResult]:
     """Yield the cases of some positions, in that order; one that is not there is left out."""
-    for position in positions:
-        result = case_at(store, run, position)
-        if result is not None:
-            yield result
+    for first in range(0, len(positions), _AT_ONCE):
+        some = positions[first : first + _AT_ONCE]
+        found = cases_at(store, run, sorted(set(some)))
+        yield from (found[position].result for position in some if position in found)
+
+
+def _case_standings(store: Store, run: RunRecord) -> Iterator[tuple[int, Standing]]:
+    from evenhand.engine.case_scores import case_standings  # noqa: PLC0415 - not every reader asks for it
+
+    return case_standings(store, run)
 
 
 def _read_kept(summaries: Summaries, run: RunRecord, coverage: str) -> Overview | None:

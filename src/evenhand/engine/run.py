@@ -28,7 +28,7 @@ from evenhand.engine.store_location import DEFAULT, PlaceLike, StoreLocation
 from evenhand.models.retry import BUDGET
 from evenhand.reports.json import case_row
 from evenhand.reports.overview import Overview
-from evenhand.reports.phrases import cost_text, counted, mean_sentence
+from evenhand.reports.phrases import Standing, cost_text, counted, mean_sentence
 from evenhand.reports.report import FORMATS, Report, write, writer_of
 from evenhand.store.batches import StoredBatch
 from evenhand.store.store import Store
@@ -195,6 +195,12 @@ class Run:
         with self.opened_store() as store:
             yield from results_at(store, self.record, positions)
 
+    def _standings(self) -> Iterator[tuple[int, Standing]]:
+        from evenhand.engine.case_scores import case_standings  # noqa: PLC0415 - few reports ask for it
+
+        with self.opened_store() as store:
+            yield from case_standings(store, self.record)
+
     @functools.cached_property
     def summary(self) -> Summary:
         """The numbers: each mean with how many it is over, its interval, and the judge's errors beside it."""
@@ -306,6 +312,7 @@ class Run:
             results=self.__iter__,
             overview=self._overview,
             at=self._results_at,
+            standings=self._standings,
             targets=self.compare_targets,
         )
 

@@ -10,9 +10,10 @@ stops early has labelled a random part of each group.
 from __future__ import annotations
 
 import hashlib
+import heapq
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from evenhand.domain.errors import ConfigError
@@ -42,14 +43,20 @@ class Candidate(NamedTuple):
 class Candidates(NamedTuple):
     """The cases of a run that can be drawn, and how many cannot, by reason."""
 
-    cases: list[Candidate]
-    left_out: dict[str, int]
+    cases: Sequence[Candidate]
+    left_out: Mapping[str, int]
 
 
 def candidates_of(results: Iterable[CaseResult], run: RunRecord, evaluator: str | None = None) -> Candidates:
     """Return the cases that have an answer and a score: of one evaluator, or of the case as a whole."""
-    found: list[Candidate] = []
     left_out = Counter[str]()
+    return Candidates(list(_candidates(results, run, evaluator, left_out)), left_out)
+
+
+def _candidates(
+    results: Iterable[CaseResult], run: RunRecord, evaluator: str | None, left_out: Counter[str]
+) -> Iterator[Candidate]:
+    """Yield the cases that can be drawn, and count the others."""
     evaluators: set[str] = set()
     for result in results:
         evaluators.update(judgment.evaluation.evaluator for judgment in result.judgments)
@@ -65,10 +72,9 @@ def candidates_of(results: Iterable[CaseResult], run: RunRecord, evaluator: str 
                 or len(set(verdicts)) > 1
                 or abs(sum(scores) / len(scores) - run.thresholds.pass_at) <= NEAR + FLOAT_NOISE
             )
-            found.append(Candidate(result.position, result.id, answer_hash(answer), is_unsure))
+            yield Candidate(result.position, result.id, answer_hash(answer), is_unsure)
     if evaluator is not None and run.cases:
         require_evaluator(run, evaluator, evaluators)
-    return Candidates(found, dict(left_out))
 
 
 def _scores(result: CaseResult, evaluator: str | None) -> tuple[list[float], list[Verdict]]:
@@ -94,31 +100,68 @@ def draw_cases(
     [(0, 1.0), (1, 1.0), (2, 0.25), (9, 0.25)]
     """
     _check(sample, uncertain, seed)
-    cases = candidates.cases
-    if not cases:
-        why = ", ".join(f"{count} {reason}" for reason, count in candidates.left_out.items())
-        raise ConfigError(f"no case can be drawn: {why or 'the run has none'}")
-    unsure = [case for case in cases if case.is_unsure]
-    sure = [case for case in cases if not case.is_unsure]
-    groups: list[tuple[Sequence[Candidate], int]] = [(cases, min(sample, len(cases)))]
-    if uncertain and unsure and sure:
-        first = _size_of_first(sample, uncertain, len(unsure), len(sure))
-        groups = [(unsure, first), (sure, min(sample - first, len(sure)))]
-    drawn = [
-        DrawnCase(case=case.case, position=case.position, p=size / len(group), answer=case.answer)
-        for group, size in groups
-        for case in sorted(group, key=lambda case: _number(seed, "draw", case.case))[:size]
-    ]
-    drawn.sort(key=lambda case: _number(seed, "order", case.case))
-    return Draw(
-        seed=seed,
-        uncertain=uncertain,
-        evaluator=evaluator,
-        eligible=len(cases),
-        unsure=len(unsure),
-        left_out=candidates.left_out,
-        cases=tuple(drawn),
-    )
+    drawing = _Drawing(sample, seed)
+    for case in candidates.cases:
+        drawing.add(case)
+    return drawing.draw(uncertain, evaluator, candidates.left_out)
+
+
+class _Drawing:
+    """Takes in the cases that can be drawn one by one, and keeps those that may be: so many of each group."""
+
+    def __init__(self, sample: int, seed: int) -> None:
+        self._sample, self._seed = sample, seed
+        self._all, self._unsure, self._sure = (_Smallest(sample) for _ in range(3))
+
+    def add(self, case: Candidate) -> None:
+        number = int.from_bytes(_number(self._seed, "draw", case.case))
+        self._all.add(number, case)
+        (self._unsure if case.is_unsure else self._sure).add(number, case)
+
+    def draw(self, uncertain: float, evaluator: str | None, left_out: Mapping[str, int]) -> Draw:
+        sample, unsure, sure = self._sample, self._unsure, self._sure
+        if not self._all.count:
+            why = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
+            raise ConfigError(f"no case can be drawn: {why or 'the run has none'}")
+        groups = [(self._all, min(sample, self._all.count))]
+        if uncertain and unsure.count and sure.count:
+            first = _size_of_first(sample, uncertain, unsure.count, sure.count)
+            groups = [(unsure, first), (sure, min(sample - first, sure.count))]
+        drawn = [
+            DrawnCase(case=case.case, position=case.position, p=size / group.count, answer=case.answer)
+            for group, size in groups
+            for case in group.first(size)
+        ]
+        drawn.sort(key=lambda case: _number(self._seed, "order", case.case))
+        return Draw(
+            seed=self._seed,
+            uncertain=uncertain,
+            evaluator=evaluator,
+            eligible=self._all.count,
+            unsure=unsure.count,
+            left_out=dict(left_out),
+            cases=tuple(drawn),
+        )
+
+
+class _Smallest:
+    """The cases with the smallest numbers, so many of them at most, and how many there were."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._heap: list[tuple[int, int, Candidate]] = []
+        self.count = 0
+
+    def add(self, number: int, case: Candidate) -> None:
+        self.count += 1
+        entry = (-number, self.count, case)
+        if len(self._heap) < self._most:
+            heapq.heappush(self._heap, entry)
+        else:
+            heapq.heappushpop(self._heap, entry)
+
+    def first(self, size: int) -> list[Candidate]:
+        return [case for *_, case in sorted(self._heap, reverse=True)[:size]]
 
 
 def make_draw(
@@ -143,9 +186,10 @@ def make_draw(
     if uncertain is None:
         uncertain = 0.0 if before is None else before.uncertain
     _check(sample, uncertain, seed)
-    candidates = candidates_of(store.results(run), run, evaluator)
-    draw = draw_cases(candidates, sample=sample, uncertain=uncertain, seed=seed, evaluator=evaluator)
-    return store.labels.keep_draw(run, draw)
+    drawing, left_out = _Drawing(sample, seed), Counter[str]()
+    for case in _candidates(store.results(run), run, evaluator, left_out):
+        drawing.add(case)
+    return store.labels.keep_draw(run, drawing.draw(uncertain, evaluator, left_out))
 
 
 def draw_words(draw: Draw) -> list[str]:

@@ -49,8 +49,9 @@ class Report:
 
     ``results`` gives the cases in suite order, anew at each call; writers go through them one by one and keep none,
     so that a report of a million cases takes no more memory than one of ten. Where there is an ``overview``, ``at``
-    gives the cases of some positions, in their order, and nobody goes through all of them to show a few. ``targets``
-    compares the targets of a run of several; it reads the whole run, so ``once`` is how to ask for it.
+    gives the cases of some positions, in their order, and nobody goes through all of them to show a few; ``standings``
+    gives the position and the standing of each case, for which far less is read. ``targets`` compares the targets of a
+    run of several; it reads the whole run, so ``once`` is how to ask for it.
     """
 
     run: RunRecord
@@ -59,6 +60,7 @@ class Report:
     gates: tuple[GateResult, ...] = ()
     overview: Overview | None = None
     at: Callable[[Sequence[int]], Iterable[CaseResult]] | None = None
+    standings: Callable[[], Iterable[tuple[int, Standing]]] | None = None
     targets: Callable[[], TargetComparison | None] | None = None
     _computed: dict[Callable[[Report], Any], Any] = field(default_factory=dict, repr=False, compare=False)
 

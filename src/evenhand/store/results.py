@@ -83,6 +83,15 @@ def cases_at(store: Store, run: RunRecord, positions: Sequence[int]) -> dict[int
     }
 
 
+def columns_at(store: Store, run: RunRecord, positions: Sequence[int]) -> tuple[list[Row], list[Row]]:
+    """Return cases by their positions, with the columns of their evaluations, as ``Store.columns`` has them."""
+    order = "position, sample, place, round"
+    return (
+        _rows_at(store, CASES, run, positions, "position"),
+        _rows_at(store, EVALUATIONS, run, positions, order, content=False),
+    )
+
+
 def evaluations_at(store: Store, run: RunRecord, places: Sequence[Place]) -> list[StoredEvaluation]:
     """Return evaluations by their places, in that order; one that is not there is left out."""
     if not places:
@@ -209,10 +218,20 @@ def case_positions(store: Store, runs: Sequence[RunRecord], case_ids: Iterable[s
     return {(number, case_id): position for number, case_id, position in rows}
 
 
-def _rows_at(store: Store, table: Table, run: RunRecord, positions: Sequence[int], order: str) -> list[Row]:
+def case_hashes(store: Store, run: RunRecord, case_ids: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Return the positions and hashes of some cases, by their ids as they are stored."""
+    ids = [column(case_id) for case_id in case_ids]
+    rows = CASES.read(store.database, run, f"id IN ({_marks(ids)})", ids, content=False)
+    return {row[1]: (row[0], row[2]) for row in rows}
+
+
+def _rows_at(
+    store: Store, table: Table, run: RunRecord, positions: Sequence[int], order: str, *, content: bool = True
+) -> list[Row]:
     if not positions:  # PostgreSQL refuses an empty list
         return []
-    return table.read(store.database, run, f"position IN ({_marks(positions)})", positions, order=order)
+    those = f"position IN ({_marks(positions)})"
+    return table.read(store.database, run, those, positions, order=order, content=content)
 
 
 def _marks(values: Sequence[Any]) -> str:

@@ -282,15 +282,16 @@ def _rows(batch: Any) -> Iterator[dict[str, Any] | None]:
 
 def _unpacked(array: Any) -> int:
     """Return about how many bytes values take in Python."""
-    types, compute = _pyarrow("", "pyarrow.types"), _pyarrow("", "pyarrow.compute")
+    types = _pyarrow("", "pyarrow.types")
     kind = array.type
     own = _BYTES_OF_A_VALUE * len(array)
     if types.is_dictionary(kind):
         if not _is_text(types, array.dictionary.type):
             return own
+        compute = _pyarrow("", "pyarrow.compute")  # large, and few tables need it
         return own + (compute.sum(compute.binary_length(array.dictionary).take(array.indices)).as_py() or 0)
     if _is_text(types, kind):
-        return own + (compute.sum(compute.binary_length(array)).as_py() or 0)
+        return own + int(array.nbytes)
     if types.is_struct(kind):
         return own + sum(map(_unpacked, array.flatten()))
     return own + _unpacked(array.flatten()) if _is_list(types, kind) else own

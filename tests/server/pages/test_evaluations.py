@@ -56,6 +56,17 @@ def ids(page: Any) -> list[str]:
     return [one.text for one in page.all("a") if re.search(r"/results/\d+$", one.attributes["href"])]
 
 
+@pytest.mark.parametrize("query", ["", "?sort=score", "?sort=score&descending=1", "?sort=case_id", "?status=scored"])
+def test_an_export_does_not_depend_on_how_many_places_are_read_at_once(
+    client: TestClient, address: str, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    at_once = client.get(f"{address}/export.csv{query}").text
+    monkeypatch.setattr(results, "PLACES_AT_ONCE", 2)
+
+    assert client.get(f"{address}/export.csv{query}").text == at_once
+    assert at_once.count("\n") > 4
+
+
 def test_every_standing_is_told_by_sign_and_word_and_only_a_score_is_a_number(
     client: TestClient, address: str, parsed: Parsed
 ) -> None:

@@ -21,7 +21,7 @@ from evenhand.reports.html.charts import means_plot, verdict_bar
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.renderer import render
 from evenhand.reports.html.run import RunView, run_facts
-from evenhand.reports.html.table import MOST_COLUMNS, case_table
+from evenhand.reports.html.table import MOST_COLUMNS, case_table, cases_shown
 from evenhand.reports.html.verbatim import verbatim_json
 from evenhand.reports.phrases import mean_sentence, pass_rate_sentence, standings
 from evenhand.reports.report import Report
@@ -43,6 +43,8 @@ def write_html(
 ) -> None:
     """Write the report; the results are read once and never held, so that memory stays flat.
 
+    Where the table has room for some cases only, those that come in are found first, and the others are not read.
+
     ``section`` replaces the usual numbers, where a run has others to show. ``noun`` is what a case of the run is, and
     ``case_view`` says how it is shown.
     """
@@ -54,7 +56,7 @@ def write_html(
     out.write(_head(report.run.name, style, script))
     out.write("<body>\n<main>\n")
     out.write(_numbers(report, noun, section))
-    views = map(case_view, report.results())
+    views = map(case_view, cases_shown(report))
     out.writelines(case_table(views, standings(report.summary.cases), evaluators))
     out.write("</main>\n")
     out.write(_footer(report))

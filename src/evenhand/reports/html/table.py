@@ -7,12 +7,13 @@ from typing import Final
 
 from markupsafe import Markup
 
-from evenhand.domain.run import Judgment
+from evenhand.domain.run import CaseResult, Judgment
 from evenhand.reports.html.case import CaseView
 from evenhand.reports.html.judgment import badge
 from evenhand.reports.html.markup import join, tag
 from evenhand.reports.html.renderer import render
-from evenhand.reports.phrases import Standing, counted, score_text
+from evenhand.reports.phrases import Standing, counted, score_text, standings
+from evenhand.reports.report import Report
 from evenhand.reports.safe_text import plain
 
 MOST_ROWS: Final = 20_000
@@ -42,6 +43,15 @@ class Room:
         # Cases may have been judged since they were counted: where there is room, none is turned away.
         self._free -= 1
         return self._free >= 0
+
+
+def cases_shown(report: Report) -> Iterable[CaseResult]:
+    """Return the cases of a report; of more than there is room for, only those that come in are read."""
+    counts = standings(report.summary.cases)
+    if sum(counts.values()) <= MOST_ROWS or report.standings is None or report.at is None:
+        return report.results()
+    room = Room(MOST_ROWS, counts)
+    return report.at([position for position, standing in report.standings() if room.take(standing)])
 
 
 def case_table(views: Iterable[CaseView], counts: Mapping[Standing, int], evaluators: Sequence[str]) -> Iterator[str]:

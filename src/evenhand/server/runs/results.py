@@ -31,7 +31,7 @@ from evenhand.server.problems import Problem
 from evenhand.server.runs.case_rows import case_rows
 from evenhand.server.runs.progress import AT_WORK
 from evenhand.server.runs.views import evaluation_rows
-from evenhand.store.listing import CaseFilter, CaseOrder, CaseReader, Filter, Listing, Order
+from evenhand.store.listing import CaseFilter, CaseOrder, CaseReader, Filter, Listing, Order, SortedPlace
 from evenhand.store.results import Place, cases_at, count_places, evaluator_names, places_after
 from evenhand.store.store import Store
 
@@ -78,6 +78,8 @@ def cursor_offset(cursor: str | None) -> int:
 _LARGE: Final = 2_000
 _LARGEST: Final = 2**53
 _MOST_NAMES: Final = 50
+# Of all that match, so many places are in memory at once.
+PLACES_AT_ONCE: Final = 50_000
 
 
 _METADATA: Final = "metadata."
@@ -212,10 +214,19 @@ class Results:
         found = self._listing.case_page(run, CaseFilter(positions=(position,)), CaseOrder(), limit=1)
         return [other for row in self._listing.cases_in(run, [row for _, row in found.rows]).values() for other in row]
 
-    def places(self, run: RunRecord, condition: Filter, order: Order) -> list[Place]:
-        """Return the places of all evaluations that match, as of this moment."""
-        keyed, _ = self._listing.page(run, condition, order, limit=_LARGEST, after=None)
-        return [place for _, place in keyed]
+    def places(self, run: RunRecord, condition: Filter, order: Order) -> Iterator[Place]:
+        """Return the places of all evaluations that match: many at once, so that each page may be sorted anew."""
+        first, _ = self._listing.page(run, condition, order, limit=PLACES_AT_ONCE)
+        return self._following(run, condition, order, first)
+
+    def _following(
+        self, run: RunRecord, condition: Filter, order: Order, keyed: Sequence[SortedPlace]
+    ) -> Iterator[Place]:
+        while keyed:
+            yield from (place for _, place in keyed)
+            if len(keyed) < PLACES_AT_ONCE:
+                return
+            keyed, _ = self._listing.page(run, condition, order, limit=PLACES_AT_ONCE, after=keyed[-1])
 
     def evaluators(self, run: RunRecord) -> list[str]:
         """Return the names of the evaluators; of a large run, those of its first cases until it is listed."""
@@ -266,12 +277,13 @@ NAMES: Final = (*COLUMNS, MODEL)
 _PAGE: Final = 200
 
 
-def export_chunks(store: Store, run: RunRecord, places: Sequence[Place], kind: Kind) -> Iterator[bytes]:
+def export_chunks(store: Store, run: RunRecord, places: Iterable[Place], kind: Kind) -> Iterator[bytes]:
     """Write evaluations by their places, in that order, chunk by chunk."""
     if kind == "csv":
         yield _as_csv([NAMES])
-    for first in range(0, len(places), _PAGE):
-        rows = _rows(store, run, places[first : first + _PAGE])
+    rest = iter(places)
+    while some := list(itertools.islice(rest, _PAGE)):
+        rows = _rows(store, run, some)
         if kind == "csv":
             yield _as_csv([[cell(row.get(name)) for name in NAMES] for row in rows])
         else:
