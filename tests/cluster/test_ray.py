@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.util
+import ipaddress
 import json
 import os
 import random
 import signal
-import socket
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.marked import marked
 from typer.testing import CliRunner
 
 from evenhand import evaluate
 from evenhand.cli.main import app
 from evenhand.cluster import ray_cluster as place
 from evenhand.cluster.runner import ClusterRunner
-from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.engine.job import Pace, Scope
 from evenhand.engine.plan import plan
@@ -49,16 +49,27 @@ def cluster() -> Iterator[place.RayCluster]:
 
 def workers_of_test() -> list[int]:
     """Return the processes of workers that have an actor."""
-    found = subprocess.run(["pgrep", "-f", "ray::RayWorker"], capture_output=True, text=True, check=False)
-    own = []
-    for number in map(int, found.stdout.split()):
-        try:
-            arguments = Path(f"/proc/{number}/environ").read_bytes()
-        except OSError:
-            continue
-        if CANARY.encode() in arguments:
-            own.append(number)
-    return own
+    return list(marked(CANARY, b"ray::RayWorker"))
+
+
+def listening_addresses(processes: set[int]) -> list[str]:
+    """Return the addresses at which processes listen, by what Linux tells of sockets."""
+    sockets = set()
+    for number in processes:
+        with contextlib.suppress(OSError):
+            for file in Path(f"/proc/{number}/fd").iterdir():
+                with contextlib.suppress(OSError):  # it was closed meanwhile
+                    sockets.add(os.readlink(file))  # noqa: PTH115 - which is no path
+    found = []
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                words = bytes.fromhex(fields[1].partition(":")[0])  # four bytes each, the lowest first
+                packed = b"".join(words[start : start + 4][::-1] for start in range(0, len(words), 4))
+                address = ipaddress.ip_address(packed)
+                found.append(str(getattr(address, "ipv4_mapped", None) or address))
+    return found
 
 
 def judged(
@@ -152,6 +163,20 @@ def test_a_key_reaches_the_provider_and_no_file_of_ray(suite: Suite, cluster: pl
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="sockets are found in /proc")
+def test_a_ray_of_its_own_is_for_this_machine_and_this_user(cluster: place.RayCluster) -> None:
+    own = {os.getpid(), *marked(CANARY)}
+
+    listening = listening_addresses(own)
+
+    assert len(own) > 4
+    assert len(listening) > 4  # the driver, and the processes of Ray
+    assert all(ipaddress.ip_address(each).is_loopback for each in listening), listening
+    assert cluster.session is not None
+    assert cluster.session.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_ray_says_nothing_on_the_output_of_a_command(capfd: pytest.CaptureFixture[str]) -> None:
     said = {"lines": ["A worker died"], "pid": "raylet", "is_err": False}
@@ -159,27 +184,3 @@ def test_ray_says_nothing_on_the_output_of_a_command(capfd: pytest.CaptureFixtur
     importlib.import_module("ray._private.worker").print_to_stdstream(said, ignore_prefix=False)
 
     assert capfd.readouterr() == ("", "")
-
-
-def test_what_cannot_be_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
-    for on, words in {
-        "spark": "it must be ray",
-        "ray://": "it must be ray",
-    }.items():
-        with pytest.raises(ConfigError, match=words):
-            place.check_place(on)
-
-    found: list[object] = [object()]
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: found[0])
-    monkeypatch.setattr(socket, "getaddrinfo", lambda host, port: [(0, 0, 0, "", (host, 0))])
-    with pytest.raises(ConfigError, match="public address, and there is no token"):
-        place.check_place("ray://8.8.8.8:10001")
-    place.check_place("ray://127.0.0.1:10001")
-    monkeypatch.setenv("RAY_ADDRESS", "8.8.4.4:6379")
-    with pytest.raises(ConfigError, match="public address, and there is no token"):
-        place.check_place("ray")
-
-    found[0] = None
-    with pytest.raises(ConfigError, match="pip install 'evenhand\\[ray\\]'"):
-        place.check_place("ray")

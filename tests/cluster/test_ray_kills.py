@@ -10,11 +10,12 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.marked import marked
 
 from evenhand.store.store import open_store
 
@@ -37,16 +38,6 @@ def command(*arguments: str, folder: Path, mark: str) -> subprocess.Popen[bytes]
     return subprocess.Popen(program, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def marked(mark: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the processes with a mark, and what they are called."""
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdecimal() and mark.encode() in (folder / "environ").read_bytes():
-                yield int(folder.name), (folder / "cmdline").read_bytes()
-        except OSError:
-            continue
-
-
 def kill_often(database: str, suite: Path, mark: str, provider: Any) -> None:
     """Run a suite, kill what is to be killed at random after another part of the work each, and resume."""
     chance = random.Random(11)
@@ -59,7 +50,7 @@ def kill_often(database: str, suite: Path, mark: str, provider: Any) -> None:
         provider.most = number * CASES // (len(KILLS) + 4)  # so the run cannot end before the last of them
         while True:
             assert process.poll() is None, process.communicate()
-            victims = [each for each, name in marked(mark) if name.startswith(b"ray::RayWorker")]
+            victims = list(marked(mark, b"ray::RayWorker"))
             if len(provider.calls) > provider.most and victims:
                 break
             time.sleep(0.05)
@@ -92,9 +83,8 @@ def check(database: str, suite: Path, provider: Any) -> None:
     store.close()
     assert (rows, run.evaluations) == (CASES, CASES)
     assert report(database, suite.parent) == report(alone, suite.parent)
-    while left := [name for _, name in marked(mark)]:  # all of Ray ends with its driver, killed or not
+    while any(marked(mark)):  # all of Ray ends with its driver, killed or not
         time.sleep(0.5)
-        assert left
 
 
 def asking(provider: Any) -> dict[str, Any]:

@@ -81,9 +81,9 @@ def run_and_kill(database: str, suite: Path, provider: Any, *, kills: int, cases
     while killed < kills:
         if chance.random() < 0.2:
             seconds = chance.uniform(0.05, 1.0)  # while it loads, plans, or looks for what is missing
-            provider.wait_for(provider.calls + int(0.9 * step), seconds=seconds)
+            provider.wait_for(len(provider.calls) + int(0.9 * step), seconds=seconds)
         else:
-            provider.wait_for(provider.calls + int(chance.uniform(0.2, 0.9) * step), seconds=60)
+            provider.wait_for(len(provider.calls) + int(chance.uniform(0.2, 0.9) * step), seconds=60)
         if process.poll() is not None:
             break
         process.send_signal(signal.SIGKILL)
@@ -98,8 +98,8 @@ def check(database: str, suite: Path, provider: Any, *, kills: int, cases: int, 
     calm = f"{suite.parent / 'calm.db'}"
     ended(evenhand("run", suite, "--db", calm, "-j", AT_ONCE, "--quiet", folder=suite.parent))
     expected = canonical(calm, suite.parent)
-    assert provider.calls == cases
-    provider.calls = 0
+    assert len(provider.calls) == cases
+    provider.calls.clear()
 
     killed = run_and_kill(database, suite, provider, kills=kills, cases=cases, chance=random.Random(seed))
 
@@ -111,7 +111,7 @@ def check(database: str, suite: Path, provider: Any, *, kills: int, cases: int, 
     assert killed == kills
     assert [result.id for result in results] == [f"c{number}" for number in range(cases)]
     assert all(len(result.judgments) == 1 and not result.pending for result in results)
-    assert cases <= provider.calls <= cases + kills * AT_ONCE
+    assert cases <= len(provider.calls) <= cases + kills * AT_ONCE
     assert provider.most_in_flight <= 2 * AT_ONCE  # those of a dead process may still be under way
     assert canonical(database, suite.parent) == expected
 
@@ -150,7 +150,7 @@ def check_taken_over(database: str, suite: Path, provider: Any, *, cases: int) -
     calm = f"{suite.parent / 'calm.db'}"
     ended(evenhand("run", suite, "--db", calm, "-j", AT_ONCE, "--quiet", folder=suite.parent))
     expected = canonical(calm, suite.parent)
-    provider.calls = 0
+    provider.calls.clear()
     first = go_on(database, suite)
     try:
         assert provider.wait_for(1, seconds=60)
@@ -177,7 +177,7 @@ def check_taken_over(database: str, suite: Path, provider: Any, *, cases: int) -
     assert (first.returncode, "Traceback" in told.decode()) == (1, False)
     assert f"run {run.id} was taken over by process {second.pid} on " in told.decode()
     assert rows == len(results) == cases
-    assert cases <= provider.calls <= cases + AT_ONCE
+    assert cases <= len(provider.calls) <= cases + AT_ONCE
     assert canonical(database, suite.parent) == expected
 
 
@@ -267,7 +267,7 @@ def test_a_killed_run_is_decided_as_an_undisturbed_one(tmp_path: Path, provider:
 
     for calls in (1, 40, 40):
         process = go_on(disturbed, suite, 8)
-        assert provider.wait_for(provider.calls + calls, seconds=120)
+        assert provider.wait_for(len(provider.calls) + calls, seconds=120)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL

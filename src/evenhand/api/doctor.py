@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evenhand.api.runs import execution_of
@@ -27,6 +27,9 @@ def examine_judge(
     name: str | None = None,
     store: PlaceLike = "default",
     concurrency: int | None = None,
+    on: str | None = None,
+    workers: int | None = None,
+    worker_env: Sequence[str] = (),
     cache: bool = True,
     max_calls: int | None = None,
     max_cost: float | None = None,
@@ -74,5 +77,7 @@ def examine_judge(
         outage_timeout=outage_timeout,
         max_consecutive_errors=max_consecutive_errors,
     )
-    run = execution_of(planned.job(), Scope(), pace, store=store, progress=progress).run_and_wait()
+    run = execution_of(
+        planned.job(), Scope(), pace, store=store, progress=progress, on=on, workers=workers, worker_env=worker_env
+    ).run_and_wait()
     return JudgeExamination(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,9 @@ def drift(
     anyway: bool = False,
     store: PlaceLike = "default",
     concurrency: int | None = None,
+    on: str | None = None,
+    workers: int | None = None,
+    worker_env: Sequence[str] = (),
     max_calls: int | None = None,
     max_cost: float | None = None,
     timeout: float | None = None,
@@ -73,7 +77,9 @@ def drift(
             limits_of(origin, max_drop=max_drop, usual_flips=usual_flips)  # a mistake is to cost nothing
             job, scope = anchor_job(opened, origin, anchors)
             job = replace(job, timeout=timeout or job.timeout)
-            execution = execution_of(job, scope, pace, store=place, progress=progress)
+            execution = execution_of(
+                job, scope, pace, store=place, progress=progress, on=on, workers=workers, worker_env=worker_env
+            )
         now = execution.run_and_wait()
     else:
         with place.opened(to_read=True) as opened:

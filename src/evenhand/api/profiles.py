@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -33,6 +33,9 @@ def score(
     name: str | None = None,
     store: PlaceLike = "default",
     concurrency: int | None = None,
+    on: str | None = None,
+    workers: int | None = None,
+    worker_env: Sequence[str] = (),
     cache: bool = True,
     max_calls: int | None = None,
     max_cost: float | None = None,
@@ -83,7 +86,16 @@ def score(
         outage_timeout=outage_timeout,
         max_consecutive_errors=max_consecutive_errors,
     )
-    run = execution_of(work.job(), Scope(repeat=repeat), pace, store=store, progress=progress).run_and_wait()
+    run = execution_of(
+        work.job(),
+        Scope(repeat=repeat),
+        pace,
+        store=store,
+        progress=progress,
+        on=on,
+        workers=workers,
+        worker_env=worker_env,
+    ).run_and_wait()
     return ScoredProfiles(run)
 
 
@@ -102,6 +114,9 @@ def rank(
     name: str | None = None,
     store: PlaceLike = "default",
     concurrency: int | None = None,
+    on: str | None = None,
+    workers: int | None = None,
+    worker_env: Sequence[str] = (),
     cache: bool = True,
     max_calls: int | None = None,
     max_cost: float | None = None,
@@ -156,7 +171,11 @@ def rank(
         outage_timeout=outage_timeout,
         max_consecutive_errors=max_consecutive_errors,
     )
-    return RankedProfiles(execution_of(work.job(), Scope(), pace, store=store, progress=progress).run_and_wait())
+    return RankedProfiles(
+        execution_of(
+            work.job(), Scope(), pace, store=store, progress=progress, on=on, workers=workers, worker_env=worker_env
+        ).run_and_wait()
+    )
 
 
 @overload
@@ -197,6 +216,9 @@ def audit(
     name: str | None = None,
     store: PlaceLike = "default",
     concurrency: int | None = None,
+    on: str | None = None,
+    workers: int | None = None,
+    worker_env: Sequence[str] = (),
     cache: bool = True,
     max_calls: int | None = None,
     max_cost: float | None = None,
@@ -257,4 +279,8 @@ def audit(
         max_consecutive_errors=max_consecutive_errors,
     )
     scope = Scope(repeat=planned.design.repetitions)
-    return Audit(execution_of(planned.job(), scope, pace, store=store, progress=progress).run_and_wait())
+    return Audit(
+        execution_of(
+            planned.job(), scope, pace, store=store, progress=progress, on=on, workers=workers, worker_env=worker_env
+        ).run_and_wait()
+    )

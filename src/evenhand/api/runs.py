@@ -35,6 +35,7 @@ def execution_of(
     progress: bool | Watcher,
     on: str | None = None,
     workers: int | None = None,
+    worker_env: Sequence[str] = (),
 ) -> Execution:
     """Return a planned run, stored in ``store``; ``on`` is where it is judged."""
     from evenhand.engine.execution import Execution  # noqa: PLC0415
@@ -46,7 +47,7 @@ def execution_of(
     if on is not None:
         from evenhand.cluster.ray_cluster import runner_on  # noqa: PLC0415 - few runs need it
 
-        where = runner_on(on, job, workers=workers)
+        where = runner_on(on, job, workers=workers, variables=worker_env)
     return Execution(job, scope=scope, pace=pace, place=StoreLocation.of(store), progress=progress, on=where)
 
 
@@ -77,6 +78,7 @@ def planned_evaluation(
     concurrency: int | None = None,
     on: str | None = None,
     workers: int | None = None,
+    worker_env: Sequence[str] = (),
     repeat: int | None = None,
     cache: bool = True,
     max_calls: int | None = None,
@@ -142,7 +144,9 @@ def planned_evaluation(
         until_decided=until_decided_of(until_decided, alpha),
         batch=batch,
     )
-    execution = execution_of(job, scope, pace, store=store, progress=progress, on=on, workers=workers)
+    execution = execution_of(
+        job, scope, pace, store=store, progress=progress, on=on, workers=workers, worker_env=worker_env
+    )
     # A suite's notes may be about what does not count, if something else was given.
     notes = suite.notes if suite is not None and evaluators is None and judge is None else []
     for note in (*notes, *kinship_notes(job.definition)):
@@ -186,6 +190,8 @@ def evaluate(*args: Any, **options: Any) -> Run:
 
     With ``until_decided``, cases are judged in random order until a gate has failed or all are decided; the decision is
     that of a run of all cases, but for a probability of at most ``alpha``, 0.05 by default.
+
+    With ``on="ray"``, ``workers`` processes of Ray judge a suite, and need the variables that ``worker_env`` names.
 
     If the judge fails on a case, that is an error of the case, and nothing is raised. A run that cannot continue, since
     a key is refused or ``max_calls`` or ``max_cost`` is reached, raises ``RunStoppedError``, which has the run so far.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ def tune(
     rater: str | None = None,
     store: PlaceLike = "default",
     concurrency: int | None = None,
+    on: str | None = None,
+    workers: int | None = None,
+    worker_env: Sequence[str] = (),
     cache: bool = True,
     max_calls: int | None = None,
     max_cost: float | None = None,
@@ -100,5 +104,14 @@ def tune(
             seed=seed,
             timeout=timeout,
         )
-        done = execution_of(tuning.job(there), Scope(), pace, store=there, progress=progress).run_and_wait()
+        done = execution_of(
+            tuning.job(there),
+            Scope(),
+            pace,
+            store=there,
+            progress=progress,
+            on=on,
+            workers=workers,
+            worker_env=worker_env,
+        ).run_and_wait()
         return tuning_of(done.record, done)

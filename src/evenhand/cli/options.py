@@ -134,6 +134,10 @@ On = Annotated[
 Workers = Annotated[
     int | None, option("--workers", metavar="N", min=1, help="With --on: how many processes judge; one per processor.")
 ]
+WorkerEnv = Annotated[
+    list[str] | None,
+    option("--worker-env", metavar="NAME", help="With --on: a variable that all workers must have. Can be repeated."),
+]
 OUTPUT_HELP: Final = "Write a report: .jsonl, .json, .csv, .md, .xml (JUnit) or .html. Can be repeated."
 Output = Annotated[list[str] | None, option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
 LogFile = Annotated[
@@ -265,7 +269,7 @@ DB: Final = ".evenhand/evenhand.db"
 # Everything that can be set in a file or in the environment, by its name in Python.
 SETTINGS: Final[Mapping[str, Any]] = {
     "db": Db, "judge": Judge, "target": Target, "concurrency": Concurrency, "output": Output, "limit": Limit,
-    "on": On, "workers": Workers,
+    "on": On, "workers": Workers, "worker_env": WorkerEnv,
     "repeat": Repeat, "only": Only, "answers_from": AnswersFrom, "timeout": Timeout, "outage_timeout": OutageTimeout,
     "max_consecutive_errors": MaxConsecutiveErrors, "max_cost": MaxCost, "max_calls": MaxCalls, "no_cache": NoCache,
     "retry_errors": RetryErrors,
@@ -343,6 +347,7 @@ class PaceOptions:
     concurrency: Concurrency = None
     on: On = None
     workers: Workers = None
+    worker_env: WorkerEnv = None
     timeout: Timeout = None
     outage_timeout: OutageTimeout = None
     max_consecutive_errors: MaxConsecutiveErrors = None

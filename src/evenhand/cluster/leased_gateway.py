@@ -169,6 +169,7 @@ class LeasedGateway(Gateway):
         self._through: dict[int, asyncio.Future[None]] = {}
         self._number = 0
         self._held_elsewhere: set[str] = set()
+        self._answered_elsewhere: set[str] = set()
         self._gone: dict[str, str] = {}
         self._is_told = False
         super().__init__(
@@ -298,6 +299,13 @@ class LeasedGateway(Gateway):
             return None
         return await super()._probe(client)
 
+    def note_answered(self, accounts: Sequence[str]) -> None:
+        """Note that these accounts gave a reply to another worker: if they are silent now, that is an outage."""
+        for account in accounts:
+            self._answered_elsewhere.add(account)
+            if (lane := self.lanes.get(account)) is not None:
+                lane.answered = True
+
     def hold(self, accounts: Sequence[str]) -> None:
         """Ask nobody at these accounts: another worker found their provider gone."""
         for account in accounts:
@@ -315,11 +323,14 @@ class LeasedGateway(Gateway):
                     breaker.lane.release(answered=True)
 
     def entry_of(self, client: ModelClient) -> Entry:
-        """Return what is known of a client; one whose provider is gone for another worker is held from the start."""
+        """Return what is known of a client, by other workers too: one whose provider is gone is held from the start."""
         is_new = id(client) not in self._clients
         entry = super().entry_of(client)
-        if is_new and getattr(client, "account", client.name) in self._held_elsewhere:
-            entry.breaker.lane.hold()
+        if is_new:
+            account, lane = getattr(client, "account", client.name), entry.breaker.lane
+            lane.answered = lane.answered or account in self._answered_elsewhere
+            if account in self._held_elsewhere:
+                lane.hold()
         return entry
 
     @property

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from evenhand.drive.span_recorder import FinishedSpan
 from evenhand.engine.breaker import Outage
 from evenhand.engine.compact_sets import BloomFilter
+from evenhand.engine.job import Rebuild
 from evenhand.engine.question_costs import Question
 
 
@@ -37,14 +38,17 @@ class LogLine(NamedTuple):
 class Shipment:
     """What a worker needs to know of a run: who judges and answers, and how many questions it may ask at once.
 
-    ``folder`` is that of the suite and ``cwd`` the driver's; both None where the suite's files were shipped, so that
-    they are in the worker's own folder. ``is_limited`` says that calls are limited, so that they are lent, and
-    ``limits_cost`` that dollars are, so that they are reserved for each question.
+    ``source`` is the suite's file, and ``cwd`` the driver's folder, None where the suite's files were shipped, so that
+    they are in the worker's own. ``rebuild`` makes the evaluators where a suite's definition would not do;
+    ``variables`` are names that the worker's environment must have. ``is_limited`` says that calls are limited, so
+    that they are lent, and ``limits_cost`` that dollars are, so that they are reserved for each question.
     """
 
     run: int
     definition: Mapping[str, Any]
     source: str | None
+    rebuild: Rebuild | None = None
+    variables: tuple[str, ...] = ()
     cwd: str | None
     has_target: bool
     timeout: float | None
@@ -94,6 +98,8 @@ class Orders:
     replies: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
     # Accounts whose provider is gone, as another worker found out, and those that are back.
     held: list[str] = field(default_factory=list)
+    # Accounts that answered another worker: who does not answer any more is gone, and no case's error.
+    answered: list[str] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
 
 
@@ -157,6 +163,8 @@ class Report:
     look_ups: list[str] = field(default_factory=list)
     outages: list[tuple[str, Outage]] = field(default_factory=list)
     stopped: str | None = None
+    # Accounts that gave a reply.
+    answered: list[str] = field(default_factory=list)
     # By account: what one said that never said anything else.
     refused: dict[str, str | None] = field(default_factory=dict)
     # The exception that ended the work, by its name and its words.

@@ -38,6 +38,11 @@ class Cluster(Protocol):
         ...
 
     @property
+    def variables(self) -> tuple[str, ...]:
+        """The names that the environment of every worker must have."""
+        ...
+
+    @property
     def ships_files(self) -> bool:
         """Whether workers have the suite's folder as a copy of their own."""
         ...

@@ -85,6 +85,7 @@ class ClusterRunner(Runner):
         self._pool: Pool[_Member] = Pool(iter(()), run.repeat)
         self._lost_in_a_row = 0
         self._gone: dict[str, tuple[_Member, Outage]] = {}
+        self._answered: set[str] = set()
 
     @property
     def workers(self) -> int:
@@ -152,7 +153,9 @@ class ClusterRunner(Runner):
         return Shipment(
             run=self._run.number,
             definition=job.definition,
-            source=job.source,
+            source=job.file,
+            rebuild=job.rebuild,
+            variables=self._cluster.variables,
             cwd=None if self._cluster.ships_files else _here(),
             has_target=job.target is not None,
             timeout=job.timeout,
@@ -211,6 +214,7 @@ class ClusterRunner(Runner):
             raise ConfigError(problem)
         member.is_ready = True
         member.next.held += list(self._gone)
+        member.next.answered += list(self._answered)
         return True
 
     async def _replace(self, member: _Member, lost: WorkerLost) -> _Member:
@@ -311,6 +315,7 @@ class ClusterRunner(Runner):
 
     async def _heed(self, member: _Member, report: Report) -> None:
         member.refused = report.refused
+        self._note_answered(member, report)
         if report.crashed is not None:
             name, words = report.crashed
             raise ConfigError(words) if name == "ConfigError" else EvenhandError(f"a worker failed: {name}: {words}")
@@ -327,6 +332,14 @@ class ClusterRunner(Runner):
                     self._tell(outage)
         for key in report.look_ups:
             member.next.replies[key] = await self.gateway.look_up(key)
+
+    def _note_answered(self, member: _Member, report: Report) -> None:
+        """Let all other workers know which accounts answered one of them."""
+        new = [account for account in report.answered if account not in self._answered]
+        self._answered.update(new)
+        for other in self._members if new else ():
+            if other is not member:
+                other.next.answered += new
 
     def _lose_provider(self, member: _Member, account: str, outage: Outage) -> None:
         """Let all other workers wait until the one that found a provider gone finds it back."""

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from evenhand.cluster.leased_gateway import LeasedGateway
 from evenhand.cluster.messages import Item, Orders, Report, Shipment
+from evenhand.cluster.shippable import evaluators_elsewhere
+from evenhand.cluster.variables import require_variables
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase
 from evenhand.drive.span_recorder import SpanRecorder
 from evenhand.engine.breaker import Patience
@@ -40,6 +42,7 @@ class Worker:
     def __init__(self, shipment: Shipment) -> None:
         if shipment.cwd is not None:
             os.chdir(shipment.cwd)
+        require_variables(shipment.variables)
         source = shipment.source
         if source is not None and shipment.cwd is None:  # the suite's folder was shipped, and is this one
             source = str(Path.cwd() / Path(source).name)
@@ -48,7 +51,7 @@ class Worker:
             name="",
             definition=shipment.definition,
             cases=tuple,
-            evaluators_for=built.evaluators_for,
+            evaluators_for=evaluators_elsewhere(shipment.definition, source, shipment.rebuild),
             target=built.target() if shipment.has_target else None,
             prices=built.prices,
             timeout=shipment.timeout,
@@ -160,6 +163,7 @@ class Worker:
         while self._on_their_way and self._on_their_way[0][0] <= orders.committed:
             self._on_their_way.popleft()
         self._room.set()
+        gateway.note_answered(orders.answered)
         gateway.hold(orders.held)
         gateway.release(orders.released)
         gateway.lent.add(orders.calls)
@@ -244,6 +248,7 @@ class Worker:
         report.outages, gateway.outages = gateway.outages, []
         report.stopped = gateway.stopped
         report.refused = gateway.refusals
+        report.answered = [account for account, lane in gateway.lanes.items() if lane.answered]
         report.asking = gateway.waiting_for_providers
         if self._recorder is not None:
             report.spans, self._recorder.finished = self._recorder.finished, []

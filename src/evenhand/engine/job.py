@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from evenhand.domain.ask import Evaluator
 from evenhand.domain.early_decision import UNTIL_DECIDED, UntilDecided
@@ -37,24 +38,43 @@ class Following(Protocol):
         ...
 
 
+EvaluatorsFor: TypeAlias = Callable[[PlannedCase], Sequence[Evaluator]]
+Rebuild: TypeAlias = Callable[[Mapping[str, Any], str | None], EvaluatorsFor]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """The cases, who judges them, and who answers them if they have no answers yet.
 
     ``cases`` gives them anew each time it is called. ``definition`` is what is stored of all this, without secrets.
-    Where several targets answer, ``assign`` gives each case that the run takes to every one of them.
+    Where several targets answer, ``assign`` gives each case that the run takes to every one of them. Programs and
+    functions are found beside ``source``, or beside ``suite`` where the cases are not from a suite. ``rebuild`` is a
+    function of a module: it makes ``evaluators_for`` from the definition and the suite's file in another process, where
+    a suite's definition would not do.
     """
 
     name: str
     definition: Mapping[str, Any]
     cases: Callable[[], Iterable[PlannedCase]]
-    evaluators_for: Callable[[PlannedCase], Sequence[Evaluator]]
+    evaluators_for: EvaluatorsFor
     source: str | None = None
     target: Target | None = None
     assign: Callable[[PlannedCase], Iterable[PlannedCase]] | None = None
     prices: PriceBook = field(default_factory=PriceBook)
     timeout: float | None = None
     following: Following | None = None
+    suite: str | None = None
+    rebuild: Rebuild | None = None
+
+    @property
+    def file(self) -> str | None:
+        """The suite's file, beside which programs and functions are found."""
+        return self.suite or self.source
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the programs and functions."""
+        return None if self.file is None else Path(self.file).absolute().parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,7 +103,7 @@ def _runners(settings: ServerSettings) -> Iterator[Callable[..., Runner]]:
     from evenhand.cluster.ray_cluster import ray_cluster  # noqa: PLC0415 - few servers need it
     from evenhand.cluster.traced_runner import cluster_runner_for  # noqa: PLC0415
 
-    with ray_cluster(settings.on, workers=settings.workers) as cluster:
+    with ray_cluster(settings.on, workers=settings.workers, variables=settings.worker_env) as cluster:
         yield functools.partial(cluster_runner_for, cluster)
 
 

@@ -23,7 +23,8 @@ class ServerSettings:
     """Settings of a server. Changes need ``token``; requests from other machines always do.
 
     ``names`` are further names under which others reach the server.
-    ``on`` is the place where runs are judged by ``workers``, such as ``ray``; None for this process.
+    ``on`` is the place where runs are judged by ``workers``, such as ``ray``, each of which must have the variables
+    ``worker_env``; None for this process.
     ``judge`` and ``models`` are what the server offers; only here may a model be a file. ``changes_a_minute`` is how
     often one client may change something. ``page_wait_seconds`` is how long a page waits for the numbers of a large
     run before it is shown without them; ``result_wait_seconds`` is how long the API waits where there is nothing else
@@ -39,6 +40,7 @@ class ServerSettings:
     models: tuple[str, ...] = field(default=())
     on: str | None = None
     workers: int | None = None
+    worker_env: tuple[str, ...] = ()
     changes_a_minute: int = 600
     page_wait_seconds: float = 2.0
     result_wait_seconds: float = 20.0

@@ -128,6 +128,7 @@ def anchor_job(store: Store, run: RunRecord, anchors: AnchorSet) -> tuple[Job, A
         job_of_run(store, run, with_target=False),
         name=f"{run.name} (drift)",
         source=None,
+        suite=run.source,
         cases=lambda: _answered(store, run, anchors),
     )
     _require_judge(run, job)
@@ -163,7 +164,11 @@ def resumed_job(store: Store, run: RunRecord) -> Job:
             f"the anchors of run {run.id} were not all read; start again with: evenhand drift {again.get('of')}, and "
             f"delete this run with: evenhand runs delete {run.id}"
         )
-    return replace(job_of_run(store, replace(run, source=again.get("source")), with_target=False), source=None)
+    return replace(
+        job_of_run(store, replace(run, source=again.get("source")), with_target=False),
+        source=None,
+        suite=again.get("source"),
+    )
 
 
 def _answered(store: Store, run: RunRecord, anchors: AnchorSet) -> Iterator[PlannedCase]:

@@ -16,7 +16,7 @@ from evenhand.domain.run import CaseResult, PlannedCase, RunRecord
 from evenhand.domain.run_kind import TUNE
 from evenhand.domain.verdict import Verdict
 from evenhand.engine.identity import canonical
-from evenhand.engine.job import Job
+from evenhand.engine.job import EvaluatorsFor, Job
 from evenhand.models.prices import PriceBook
 from evenhand.store.store import Store
 from evenhand.suites.definition import NO_JUDGE, with_paths
@@ -25,7 +25,7 @@ from evenhand.tuner.candidates import Read, candidate, read_cases, rewrite_mater
 from evenhand.tuner.choice import CrossValidation, Judged
 from evenhand.tuner.labelled import Labelled
 from evenhand.tuner.rewrite import INSTRUCTIONS, MATERIAL, MOST_INSTRUCTIONS, RewriteEvaluator
-from evenhand.tuner.settings import TuneSettings
+from evenhand.tuner.settings import TuneSettings, settings_of
 
 # The key of a case's metadata that says what is judged here.
 PART: Final = "evenhand.tune"
@@ -218,6 +218,8 @@ class TuneJob:
             prices=PriceBook(self.prices),
             timeout=self.timeout,
             following=parts,
+            suite=self.settings.suite,
+            rebuild=None if self.make is not None else evaluators_of_tuning,
         )
 
     @property
@@ -254,6 +256,26 @@ class TuneJob:
             except MissingJudgeError:
                 raise MissingJudgeError(NO_JUDGE) from None
         return self._clients[key]
+
+
+def tuning_of(definition: Mapping[str, Any]) -> TuneJob:
+    """Return the tuning that a definition keeps."""
+    settings = settings_of(definition)
+    return TuneJob(
+        settings=settings,
+        judge=definition.get("judge"),
+        kept=definition.get("judge"),
+        model=settings.model,
+        ambiguous=definition.get("ambiguous"),
+        prices=definition.get("prices"),
+        timeout=definition.get("timeout"),
+    )
+
+
+def evaluators_of_tuning(definition: Mapping[str, Any], suite: str | None) -> EvaluatorsFor:
+    """Return who writes and judges in another process, beside whose copy of the suite programs are found."""
+    tuning = tuning_of(definition)
+    return replace(tuning, settings=replace(tuning.settings, suite=suite)).evaluators_for
 
 
 def all_parts(job: Job, store: Store) -> Job:

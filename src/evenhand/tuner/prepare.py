@@ -16,7 +16,7 @@ from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.store.store import Store
 from evenhand.suites.evaluators import JUDGE_TYPE, name_of, type_of
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON, as_written
-from evenhand.tuner.job import FINAL, TuneJob, part_of
+from evenhand.tuner.job import FINAL, TuneJob, part_of, tuning_of
 from evenhand.tuner.labelled import for_evaluator, labelled_cases
 from evenhand.tuner.settings import FOLDS, HELD_OUT, SEED, SHOWN, TuneSettings, check_options, settings_of
 
@@ -87,16 +87,7 @@ def stored_tuning(run: RunRecord) -> TuneJob:
     parts = (settings.current, settings.model if isinstance(settings.model, Mapping) else {})
     if any(MADE_IN_PYTHON in part for part in parts):
         raise ConfigError(f"run {run.id} has an evaluator or a model that was made in Python; run that program again")
-    defined = run.definition
-    return TuneJob(
-        settings=settings,
-        judge=defined.get("judge"),
-        kept=defined.get("judge"),
-        model=settings.model,
-        ambiguous=defined.get("ambiguous"),
-        prices=defined.get("prices"),
-        timeout=defined.get("timeout"),
-    )
+    return tuning_of(run.definition)
 
 
 def require_tunable(run: RunRecord) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.console import Console
-from evenhand.cli.options import DB, Db, Judge, On, Quiet, Workers, is_typed
+from evenhand.cli.options import DB, Db, Judge, On, Quiet, WorkerEnv, Workers, is_typed
 from evenhand.cli.telemetry import sent_telemetry
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
@@ -86,6 +86,7 @@ def serve(
     ] = TOKEN_FILE,
     on: On = None,
     workers: Workers = None,
+    worker_env: WorkerEnv = None,
     quiet: Quiet = False,
 ) -> None:
     """Serve the web pages and the REST API.
@@ -97,9 +98,9 @@ def serve(
     from evenhand.server.settings import ServerSettings, is_loopback  # noqa: PLC0415
 
     if on is not None:
-        from evenhand.cluster.ray_cluster import check_place  # noqa: PLC0415 - few servers need it
+        from evenhand.cluster.ray_connection import check_place  # noqa: PLC0415 - few servers need it
 
-        check_place(on)
+        check_place(on, worker_env or ())
     variable = os.environ.get(TOKEN_VARIABLE, "").strip()
     if not variable and not is_loopback(host):
         raise ConfigError(
@@ -116,6 +117,7 @@ def serve(
         models=tuple(model or ()),
         on=on,
         workers=workers,
+        worker_env=tuple(worker_env or ()),
     )
     try:  # the server is an extra, and takes a while to load: what is wrong with the settings is said before
         from evenhand.server.app import serve as serve_app  # noqa: PLC0415

@@ -10,7 +10,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -123,6 +122,7 @@ class Session:
     db: str | None
     on: str | None = None
     workers: int | None = None
+    worker_env: tuple[str, ...] = ()
 
     def resume_command(self, run: RunRecord) -> str:
         """Return the command that resumes a run; ``db`` is part of it where it was typed."""
@@ -162,8 +162,7 @@ class Session:
             return
         from evenhand.cluster.ray_cluster import ray_cluster  # noqa: PLC0415 - few runs need it
 
-        folder = None if job.source is None else Path(job.source).absolute().parent
-        with ray_cluster(self.on, workers=self.workers, folder=folder) as cluster:
+        with ray_cluster(self.on, workers=self.workers, folder=job.folder, variables=self.worker_env) as cluster:
             yield cluster
 
     def end(self, store: Store, run: RunRecord, *, when_done: WhenDone | None = None) -> ExitCode:
@@ -251,11 +250,13 @@ def open_session(ctx: typer.Context, options: PaceOptions) -> Iterator[Session]:
     for path in options.output or ():
         format_of(path)
     if options.on is not None:
-        from evenhand.cluster.ray_cluster import check_place  # noqa: PLC0415 - few commands need it
+        from evenhand.cluster.ray_connection import check_place  # noqa: PLC0415 - few commands need it
 
-        check_place(options.on)
+        check_place(options.on, options.worker_env or ())
     elif options.workers is not None:
         raise ConfigError(f"{display_name(ctx, 'workers')} is for runs on Ray; give --on ray with it")
+    elif options.worker_env:
+        raise ConfigError(f"{display_name(ctx, 'worker_env')} is for runs on Ray; give --on ray with it")
     console = Console(quiet=options.quiet)
     log_name = display_name(ctx, "log_file")
     with (
@@ -272,4 +273,5 @@ def open_session(ctx: typer.Context, options: PaceOptions) -> Iterator[Session]:
             db=options.db if is_typed(ctx, "db") else None,
             on=options.on,
             workers=options.workers,
+            worker_env=tuple(options.worker_env or ()),
         )

@@ -1,0 +1,26 @@
+"""A cluster of Ray with two nodes on this machine: ``python two_nodes.py FOLDER`` prints its address.
+
+A line on standard input takes the second node away, the end of the input ends it all.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ray._private import ray_constants
+from ray.cluster_utils import Cluster
+
+ray_constants.ENABLE_RAY_CLUSTER = False  # so that it is at the loopback, and reached by nobody else
+
+if __name__ == "__main__":
+    usual: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 100_000_000}
+    cluster = Cluster(
+        initialize_head=True, head_node_args={**usual, "include_dashboard": False, "temp_dir": sys.argv[1]}
+    )
+    other = cluster.add_node(**usual)
+    print(cluster.address, flush=True)
+    for _ in sys.stdin:
+        cluster.remove_node(other, allow_graceful=False)
+        print("gone", flush=True)
+    cluster.shutdown()  # type: ignore[no-untyped-call] # Ray is not typed
