@@ -58,8 +58,9 @@ class Processes:
         self.started: list[Process] = []
         self._dies = dies
 
-    def host(self, models: Sequence[Load]) -> None:
+    def host(self, models: Sequence[Load]) -> Processes:
         """Let each process load its models itself."""
+        return self
 
     def close(self) -> None:
         """Do nothing: there is nothing beside them."""

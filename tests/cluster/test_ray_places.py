@@ -125,12 +125,12 @@ TOKEN = "t" * 32
 
 
 @contextlib.contextmanager
-def two_nodes(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+def two_nodes(folder: Path, *sizes: str, **more: str) -> Iterator[tuple[str, Callable[[], None]]]:
     """Start a cluster of two nodes, and give its address, and what takes one of them away."""
-    program = [sys.executable, str(Path(__file__).with_name("two_nodes.py")), str(folder)]
+    program = [sys.executable, str(Path(__file__).with_name("two_nodes.py")), str(folder), *sizes]
     variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     with subprocess.Popen(
-        program, env=environment(**variables), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        program, env=environment(**variables, **more), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as nodes:
         assert nodes.stdin
         assert nodes.stdout

@@ -1,4 +1,6 @@
-"""A cluster of Ray with two nodes on this machine: ``python two_nodes.py FOLDER`` prints its address.
+"""A cluster of Ray with two nodes on this machine: ``python two_nodes.py FOLDER [CPUS GPUS]`` prints its address.
+
+Each node says that it has so many processors, and the second one that it has GPUs.
 
 A line on standard input takes the second node away, the end of the input ends it all.
 """
@@ -14,11 +16,13 @@ from ray.cluster_utils import Cluster
 ray_constants.ENABLE_RAY_CLUSTER = False  # so that it is at the loopback, and reached by nobody else
 
 if __name__ == "__main__":
-    usual: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 100_000_000}
+    cpus, gpus = map(int, sys.argv[2:] or (1, 0))
+    usual: dict[str, Any] = {"num_cpus": cpus, "object_store_memory": 100_000_000}
     cluster = Cluster(
-        initialize_head=True, head_node_args={**usual, "include_dashboard": False, "temp_dir": sys.argv[1]}
+        initialize_head=True,
+        head_node_args={**usual, "num_gpus": 0, "include_dashboard": False, "temp_dir": sys.argv[1]},
     )
-    other = cluster.add_node(**usual)
+    other = cluster.add_node(**usual, num_gpus=gpus)
     print(cluster.address, flush=True)
     for _ in sys.stdin:
         cluster.remove_node(other, allow_graceful=False)

@@ -47,8 +47,11 @@ class Cluster(Protocol):
         """Whether workers have the suite's folder as a copy of their own."""
         ...
 
-    def host(self, models: Sequence[Load]) -> None:
-        """Find places for models that workers share, before any worker starts; refuse what it can never have."""
+    def host(self, models: Sequence[Load]) -> Cluster:
+        """Return the cluster as one run uses it, with places for models that its workers share.
+
+        What the cluster can never have is refused.
+        """
         ...
 
     def start(self) -> Port:
@@ -56,5 +59,5 @@ class Cluster(Protocol):
         ...
 
     def close(self) -> None:
-        """End what was started beside workers."""
+        """End what a run has beside its workers."""
         ...

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import contextlib
+import copy
 import functools
 import importlib
 import itertools
@@ -15,6 +14,7 @@ from typing import Any
 
 from evenhand.cluster.messages import Orders, Report, Shipment
 from evenhand.cluster.port import WorkerLost
+from evenhand.cluster.ray_calls import answer, first_line
 from evenhand.cluster.ray_connection import Connection, check_place, connected
 from evenhand.cluster.ray_models import MOST_SLOTS, Hosts, RayModels
 from evenhand.cluster.ray_worker import RayWorker
@@ -39,12 +39,11 @@ class RayCluster:
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)) if workers is None else workers)
         self._numbers = itertools.count()
         # On this machine there is one place for them, whoever else is there: runs of a server share it.
-        is_own = not connection.is_joined
-        options: dict[str, Any] = {"num_cpus": 0 if is_own else 1, "max_task_retries": 0}
+        options: dict[str, Any] = {"num_cpus": 1 if connection.is_joined else 0, "max_task_retries": 0}
         # Over the nodes, and not one node after the other: programs as judges need its processors.
         spread = {"max_restarts": 0, "max_concurrency": 8, "scheduling_strategy": "SPREAD"}
         self._actor = ray.remote(**options, **spread)(RayWorker)
-        self._models = RayModels(ray, options, is_own=is_own)
+        self._models = RayModels(connection, options)
 
     @property
     def session(self) -> Path | None:
@@ -80,11 +79,14 @@ class RayCluster:
         """Whether workers have the suite's folder as a copy of their own."""
         return not self._connection.is_here
 
-    def host(self, models: Sequence[Load]) -> None:
-        """Find places for models that workers share; refuse what no node can ever have, by its name."""
-        processors = self._models.place(models)
+    def host(self, models: Sequence[Load]) -> RayCluster:
+        """Return the cluster as one run uses it, with models that its workers share; refuse what it can never have."""
+        hosting = copy.copy(self)
+        hosting._models = self._models.of_a_run()
+        processors = hosting._models.place(models)
         if models and self._wanted is None and self._connection.is_joined:
-            self.workers = max(1, processors)
+            hosting.workers = max(1, processors)
+        return hosting
 
     def start(self) -> RayPort:
         """Start a worker."""
@@ -99,7 +101,7 @@ class RayCluster:
         return await self._models.started(slots=min(self.workers, MOST_SLOTS))
 
     def close(self) -> None:
-        """End the models."""
+        """End the models of the run."""
         self._models.close()
 
 
@@ -127,11 +129,11 @@ class RayPort:
     async def _call(self, method: Any, *message: Any) -> Any:
         errors = self._ray.exceptions
         try:
-            return await _answer(method.remote(*message).future())
+            return await answer(method.remote(*message).future())
         except (errors.RayActorError, errors.WorkerCrashedError, errors.NodeDiedError) as lost:
-            raise WorkerLost(_first_line(lost)) from None
+            raise WorkerLost(first_line(lost)) from None
         except errors.RuntimeEnvSetupError as failed:
-            raise ConfigError(f"the suite's files could not be sent to the workers: {_first_line(failed)}") from None
+            raise ConfigError(f"the suite's files could not be sent to the workers: {first_line(failed)}") from None
         except errors.RayTaskError as failed:
             raise EvenhandError(f"a worker failed: {_last_line(failed)}") from None
 
@@ -143,29 +145,11 @@ class RayPort:
             self._ray.kill(self._actor)
 
 
-async def _answer(called: concurrent.futures.Future[Any]) -> Any:
-    """Wait for a call. Whoever gives up waiting does not cancel it, which Ray's client could not take."""
-    loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-
-    def wake(_: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
-            loop.call_soon_threadsafe(ended.set)
-
-    called.add_done_callback(wake)
-    await ended.wait()
-    return called.result()
-
-
 def _installed_version() -> str:
     try:
         return metadata.version("evenhand")
     except metadata.PackageNotFoundError:  # it runs from its sources
         return __version__
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
 
 
 def _last_line(error: BaseException) -> str:

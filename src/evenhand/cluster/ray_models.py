@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from evenhand.cluster.placement import Node, Placement, placed
+from evenhand.cluster.ray_calls import answer, first_line
+from evenhand.cluster.ray_connection import Connection
 from evenhand.domain.errors import ConfigError, EvenhandError
 from evenhand.models.embedded.catalogue import PREFIX, located
 from evenhand.models.embedded.resources import Resources
@@ -109,7 +111,7 @@ class SharedModel:
             raise
         except self._ray.exceptions.RayError as error:
             self._is_lost = True
-            raise ModelLostError(f"the process that runs it ended: {_first_line(error)}") from None
+            raise ModelLostError(f"the process that runs it ended: {first_line(error)}") from None
         if kind == "said":
             response: dict[str, Any] = said
             return response
@@ -153,26 +155,31 @@ def shared_models(hosts: Hosts, *, asker: int) -> dict[Load, Completes]:
 class RayModels:
     """The models that the workers of a run share, as the driver starts and ends them."""
 
-    def __init__(self, ray: Any, options: Mapping[str, Any], *, is_own: bool) -> None:
-        self._ray = ray
+    def __init__(self, connection: Connection, options: Mapping[str, Any]) -> None:
+        self._ray = connection.ray
+        self._connection = connection
         self._options = options
-        self._is_own = is_own
         self._placement = Placement()
         self._hosts: Hosts | None = None
         self._ready: asyncio.Task[None] | None = None
 
+    def of_a_run(self) -> RayModels:
+        """Return those of another run on the same cluster, which are none yet."""
+        return RayModels(self._connection, self._options)
+
     def place(self, models: Sequence[Load]) -> int:
         """Find places for models, and return how many processors are left for workers."""
-        self._placement = placed(models, self._nodes(), is_shared=not self._is_own)
+        self._placement = placed(models, self._nodes(), is_shared=self._connection.is_joined)
         return self._placement.processors
 
     def _nodes(self) -> list[Node]:
         """Return what each node has; a Ray of our own knows how many workers there are, and not the machine."""
+        is_own = self._connection.is_here and not self._connection.is_joined
         found = []
         for node in self._ray.nodes():
             if node.get("Alive"):
                 has = node["Resources"]
-                cpu = os.cpu_count() or 1 if self._is_own else has.get("CPU", 0)
+                cpu = os.cpu_count() or 1 if is_own else has.get("CPU", 0)
                 found.append(
                     Node(id=node["NodeID"], address=node["NodeManagerAddress"], cpu=cpu, gpu=has.get("GPU", 0))
                 )
@@ -195,13 +202,13 @@ class RayModels:
         on_node = importlib.import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
         options = {
             **self._options,
-            "num_cpus": 0 if self._is_own else wanted.cpu,
+            "num_cpus": wanted.cpu if self._connection.is_joined else 0,
             "num_gpus": wanted.gpu,
             # Whatever ends it, Ray starts it again there; who asked meanwhile asks again.
             "max_restarts": -1,
             "scheduling_strategy": on_node(node.id, soft=False),
         }
-        cwd = os.getcwd() if self._is_own else None  # noqa: PTH109
+        cwd = os.getcwd() if self._connection.is_here else None  # noqa: PTH109
         return self._ray.remote(**options)(RayModel).remote(load, slots, cwd)
 
     async def _require_ready(self, hosts: Hosts) -> None:
@@ -210,14 +217,14 @@ class RayModels:
             for node, actor in places:
                 try:
                     async with asyncio.timeout(_START_SECONDS):
-                        problem = await actor.ready.remote()
+                        problem = await answer(actor.ready.remote().future())
                 except TimeoutError:
                     raise ConfigError(
                         f"the judge {load.name} asks for {load.resources or Resources()}, and node {node[:12]} did not "
                         f"give it within {_START_SECONDS:.0f} s; ray status shows who has it"
                     ) from None
                 except self._ray.exceptions.RayError as error:
-                    raise ConfigError(f"the judge {load.name} could not be started: {_first_line(error)}") from None
+                    raise ConfigError(f"the judge {load.name} could not be started: {first_line(error)}") from None
                 if problem is not None:
                     raise ConfigError(f"on node {node[:12]}: {problem}")
 
@@ -229,7 +236,3 @@ class RayModels:
             with contextlib.suppress(Exception):  # whatever it says, nobody waits for it any more
                 self._ray.kill(actor)
         self._hosts = self._ready = None
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]

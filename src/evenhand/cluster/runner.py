@@ -74,14 +74,13 @@ class ClusterRunner(Runner):
     def __init__(self, store: Store, run: RunRecord, job: Job, pace: Pace, *, cluster: Cluster, **options: Any) -> None:
         super().__init__(store, run, job, pace, **options)
         require_shippable(job)
-        self._cluster = cluster
         first = next(iter(store.planned(run)), [])
         for planned in first[:1]:
             require_same_evaluators(job, planned)
-        cluster.host(models_in(job, first))
+        self._cluster = cluster.host(models_in(job, first))
         self._tell = options.get("tell")
         self._lender = Lender(pace.limits, self.budget)
-        self._count = max(1, min(cluster.workers, pace.concurrency))
+        self._count = max(1, min(self._cluster.workers, pace.concurrency))
         self._members: list[_Member] = []
         self._pool: Pool[_Member] = Pool(iter(()), run.repeat)
         self._lost_in_a_row = 0

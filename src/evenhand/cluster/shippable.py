@@ -43,9 +43,10 @@ def evaluators_elsewhere(definition: Mapping[str, Any], file: str | None, rebuil
 def models_in(job: Job, cases: Iterable[PlannedCase]) -> tuple[Load, ...]:
     """Return the embedded models that judge or answer some cases, in the order in which they are named."""
     built = Definition(job.definition, source=job.file)
+    evaluators_for = built.evaluators_for if job.rebuild is None else job.rebuild(job.definition, job.file)
     clients: list[object] = []
     for planned in cases:
-        built.evaluators_for(planned)
+        clients += [getattr(each, "judge", None) for each in evaluators_for(planned)]
         if job.target is not None:
             clients.append(job.target.client_for(planned.case))
     return tuple(dict.fromkeys(each.load for each in (*built.clients, *clients) if isinstance(each, EmbeddedModel)))

@@ -1,0 +1,70 @@
+"""Two nodes of real Ray: a judge goes where it has what it reserves, and workers go everywhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand.domain.exit_code import ExitCode
+from evenhand.store.store import open_store
+
+from . import stand_in_model
+from .test_ray_places import TOKEN, command, done, two_nodes
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
+]
+
+ELSEWHERE = """
+def answer(text):
+    import ray
+
+    return ray.get_runtime_context().get_node_id()
+"""
+
+
+def test_a_judge_that_needs_a_gpu_goes_where_one_is_and_workers_go_everywhere(
+    tmp_path: Path, suite: Callable[..., Path]
+) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    shutil.copy(stand_in_model.__file__, library / "xllamacpp.py")
+    (tmp_path / "small.gguf").write_bytes(b"GGUF")
+    (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
+    judge = {"model": f"embedded/{tmp_path / 'small.gguf'}", "resources": {"cpu": 1, "gpu": 1}}
+    quality = {"name": "quality", "type": "llm_judge", "score_from": "text"}
+    path = suite(40, judge=judge, evaluators=[quality], target={"python": "elsewhere:answer"})
+    path.write_text(path.read_text().replace("candidate_answer", "reference_answer"))
+    asking_too_much = json.loads(path.read_text())
+    asking_too_much["judge"]["resources"]["gpu"] = 2
+    (tmp_path / "large.json").write_text(json.dumps(asking_too_much))
+    found = {"PYTHONPATH": str(library), stand_in_model.NOTES: str(library)}
+
+    with (
+        tempfile.TemporaryDirectory(prefix="eh-") as folder,
+        two_nodes(Path(folder), "2", "1", **found) as (address, _),
+    ):
+        there = {"RAY_ADDRESS": address, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, **found}
+        on = ("--on", "ray", "--db", "ray.db")
+        refused = done(command("run", "large.json", *on, folder=tmp_path, **there), ExitCode.USAGE)
+        nothing_asked = not (library / "asked").exists()
+        process = command("run", path.name, *on, folder=tmp_path, **there)
+        _, told = process.communicate(timeout=300)
+
+    assert "asks for 1 cpu and 2 gpu, and no node of the cluster has so much gpu for it" in refused
+    assert "has 2 cpu and 1 gpu" in refused
+    assert nothing_asked
+    assert "on Ray: 3 workers on 2 nodes" in told, told  # of four processors, one is the judge's
+    assert len((library / "loads").read_text().splitlines()) == 1
+    store = open_store(str(tmp_path / "ray.db"))
+    (run,) = store.runs.newest(1)
+    nodes = {made.text for result in store.results(run) for made in result.answers}
+    assert (run.evaluations, len(nodes)) == (40, 2)
