@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import uvicorn
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has no types
 from playwright.sync_api import Browser, Dialog, Page, expect
 
 from evenhand import Profile, RunStoppedError, audit, rank, score
@@ -45,6 +44,7 @@ DESIGN: dict[str, Any] = {
     "gates": {"max_group_effect": 0.3},
 }
 Visit = Callable[..., Page]
+Complaints = Callable[[Page], list[tuple[str, str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,14 +269,13 @@ def test_on_a_narrow_screen_rank_and_name_stay_in_sight(visit: Visit, site: Site
     expect(page.get_by_role("link", name="nurse-05")).to_be_in_viewport()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_stands_in_anybodys_way(visit: Visit, site: Site, scheme: str) -> None:
-    page = visit("/runs", color_scheme=scheme, reduced_motion="reduce")
+def test_nothing_stands_in_anybodys_way(visit: Visit, site: Site, complaints: Complaints) -> None:
+    page = visit("/runs", color_scheme="light", reduced_motion="reduce")
     found = {}
 
     for address in addresses(site):
         page.goto(site.address + address)
-        found[address] = [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]]
+        found[address] = complaints(page)
 
     assert found == {address: [] for address in addresses(site)}
 

@@ -26,6 +26,7 @@ from evenhand.workspace.documents import export_document
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
 
 Open = Callable[..., Page]
+Complaints = Callable[[Page], list[tuple[str, str, str]]]
 REFUSED = "the server responded with a status of 4"
 HOSTILE: list[str] = json.loads(
     (Path(__file__).resolve().parents[1] / "reports" / "hostile.json").read_text(encoding="utf-8")
@@ -418,11 +419,10 @@ def test_hostile_texts_do_not_run(tab: Open, running: Running) -> None:
         assert page.evaluate("window.ran") is None
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_no_page_has_anything_that_axe_complains_of(tab: Open, running: Running, theme: str) -> None:
+def test_no_page_has_anything_that_axe_complains_of(tab: Open, running: Running, complaints: Complaints) -> None:
     by_judge, by_schema = filled(running.store)
     (case, *_) = running.store.prompts.cases(by_schema)
-    page = tab("/", color_scheme=theme, reduced_motion="reduce")
+    page = tab("/", color_scheme="light", reduced_motion="reduce")
     paths = [
         "/", "/prompts", "/prompts?q=zzz", "/prompts/new", f"/prompts/{by_judge}", f"/prompts/{by_schema}",
         f"/prompts/{by_judge}/versions", f"/prompts/{by_judge}/delete", f"/prompts/{by_judge}/cases",
@@ -435,11 +435,9 @@ def test_no_page_has_anything_that_axe_complains_of(tab: Open, running: Running,
         page.goto(running.address + path)
         for details in page.locator("details").all():
             details.evaluate("one => one.open = true")
-        result = Axe().run(page)
-        if result.violations_count:
-            found[path] = result.generate_report()
+        found[path] = complaints(page)
 
-    assert found == {}
+    assert found == {path: [] for path in paths}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

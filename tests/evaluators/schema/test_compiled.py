@@ -549,7 +549,7 @@ HOSTILE_DOCUMENTS: dict[str, tuple[Json, str]] = {
     "catastrophic with look-around": ({"pattern": "(?=(a+)+$)b"}, json.dumps("a" * 5_000 + "!")),
     "alternatives that overlap": ({"pattern": "^(a|a)*$"}, json.dumps("a" * 100_000 + "!")),
     "overlapping words": ({"pattern": r"^(\w+\s?)*$"}, json.dumps("word " * 20_000 + "!")),
-    "large numbers": ({"items": {"multipleOf": 7}}, json.dumps([10**4_000] * 2_000)),
+    "large numbers": ({"items": {"multipleOf": 7}}, f"[{', '.join([str(10**4_000)] * 2_000)}]"),
     "more digits than Python reads": (True, "1" * 100_000),
     "long text": ({"type": "number"}, json.dumps("x" * 5_000_000)),
 }

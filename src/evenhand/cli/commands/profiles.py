@@ -31,7 +31,6 @@ from evenhand.evaluators.reading import ASK_AGAIN
 from evenhand.models.resolve import unasked
 from evenhand.profiles.job import ScoringJob
 from evenhand.profiles.ranking.design import RankingDesign
-from evenhand.profiles.ranking.job import RankingJob, all_rounds
 
 
 def score(
@@ -109,6 +108,8 @@ def rank(
     `evenhand run`.
     """
     judge = require_judge(judge)
+    from evenhand.profiles.ranking.job import RankingJob, all_rounds  # noqa: PLC0415 - loads numpy
+
     ranking = RankingDesign(name=design, group_size=group_size, rounds=rounds, top=top, seed=seed)
 
     def announce(expected: estimates.Estimate) -> Iterator[str]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand.api.last_run import run_to_label
 from evenhand.cli.console import Console
 from evenhand.cli.login_name import login_name
 from evenhand.domain.case import Case
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 def find_to_label(store: Store, wanted: str, console: Console) -> RunRecord:
     """Find a run whose answers people label, and say which, where ``last`` is not the newest of all."""
+    from evenhand.api.last_run import run_to_label  # noqa: PLC0415 - most runs that are started are not labelled
+
     record, note = run_to_label(store, wanted)
     if note:
         console.note(note)
