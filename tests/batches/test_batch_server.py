@@ -76,7 +76,9 @@ def test_a_run_that_waits_for_batches_says_so_and_goes_on_with_them_on_another_s
         body = {"prompt": prompt_of(client), "models": [MODEL], "batch": True}
         estimate = client.post("/api/runs/estimate", json=body).json()
         run = client.post("/api/runs", json=body).json()["id"]
-        waiting = progress_until(client, run, lambda now: now["batches"] and provider.batches[0].polls)
+        waiting = progress_until(
+            client, run, lambda now: now["batches"] and provider.batches and provider.batches[0].polls
+        )
         page = client.get(f"/runs/{run}").text
     with serve() as client:
         left = client.get(f"/api/runs/{run}/progress").json()
@@ -116,7 +118,7 @@ def test_cancelled_batches_end_at_the_provider_and_the_rest_is_asked_one_by_one(
         body = {"prompt": prompt, "models": [MODEL], "use_cache": False}
         run = client.post("/api/runs", json=body | {"batch": True}).json()["id"]
         other = client.post("/api/runs", json=body).json()["id"]
-        progress_until(client, run, lambda now: now["batches"] and provider.batches[0].polls)
+        progress_until(client, run, lambda _: provider.batches and provider.batches[0].polls)
         progress_until(client, other, is_over)
 
         cancelled = client.post(f"/api/runs/{run}/batches/cancel")
