@@ -94,7 +94,7 @@ def _texts_in(content: str) -> Iterable[tuple[int, int]]:
         at = content.find(key)
         while at >= 0:
             start = at + len(key)
-            end = _TEXT.match(content, start).end()  # type: ignore[union-attr] - it matches nothing, too
+            end = _TEXT.match(content, start).end()  # type: ignore[union-attr]  # it matches an empty text, too
             if end - start >= _LEAST:
                 places.append((start, end))
             at = content.find(key, end)
