@@ -170,7 +170,7 @@ def test_a_ray_of_its_own_is_for_this_machine_and_this_user(cluster: place.RayCl
     listening = listening_addresses(own)
 
     assert len(own) > 4
-    assert len(listening) > 4  # the driver, and the processes of Ray
+    assert len(listening) >= 3  # the driver, and processes of Ray
     assert all(ipaddress.ip_address(each).is_loopback for each in listening), listening
     assert cluster.session is not None
     assert cluster.session.parent.stat().st_mode & 0o777 == 0o700
