@@ -22,6 +22,7 @@ from evenhand.engine.plan import plan
 from evenhand.engine.runner import Runner
 from evenhand.engine.targets.model import ModelTarget
 from evenhand.evaluators.prompt import PromptEvaluator
+from evenhand.store import replies
 from evenhand.store.rows import Batch, answer_fields, answer_row, reply_row
 from evenhand.store.store import Store, open_store
 from evenhand.store.transfer import export_lines
@@ -188,3 +189,16 @@ def test_a_file_with_an_answer_of_15_million_characters_is_no_larger_than_that(t
     store.close()
 
     assert path.stat().st_size < 16_000_000
+
+
+def test_the_keys_of_a_run_are_read_page_by_page(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replies, "_PAGE", 2)
+    runs = [
+        finished(store, job_of(PromptEvaluator(judge=Model(name, lambda _: '{"score": 1}')), cases=5))
+        for name in ("one", "other")
+    ]
+
+    of_runs = [list(store.replies.keys(run)) for run in runs]
+
+    assert [len(keys) for keys in of_runs] == [5, 5]
+    assert sorted(of_runs[0] + of_runs[1]) == list(store.replies.keys())

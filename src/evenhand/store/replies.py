@@ -22,6 +22,8 @@ _ADD: Final = (
     "ON CONFLICT DO NOTHING"
 )
 _WHOLE: Final = 4
+# So many keys are read at once.
+_PAGE: Final = 4096
 _TEXT: Final = "text"
 # In the content, where the text is: position, place (none in an answer), sample, round, and number of the attempt.
 _AT: Final = "at"
@@ -87,10 +89,12 @@ class Replies:
             refuse_damage(run, f"the reply {key} in the cache is not where it was written")
         return {_TEXT: text, "usage": attempt.get("usage"), "model": attempt.get("model"), **fields}
 
-    def keys(self) -> Iterator[str]:
-        """Yield the key of every reply."""
+    def keys(self, run: RunRecord | None = None) -> Iterator[str]:
+        """Yield the key of every reply, or of those whose text is in a run."""
         after = ""
-        while rows := self._db.rows("SELECT key FROM replies WHERE key > ? ORDER BY key LIMIT 4096", [after]):
+        of_run, number = ("", []) if run is None else (" AND run = ?", [run.number])
+        page = f"SELECT key FROM replies WHERE key > ?{of_run} ORDER BY key LIMIT {_PAGE}"  # noqa: S608 - our own words
+        while rows := self._db.rows(page, [after, *number]):
             yield from (row[0] for row in rows)
             after = rows[-1][0]
 

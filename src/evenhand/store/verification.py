@@ -230,7 +230,7 @@ def _verify_counts(store: Store, run: RunRecord, counts: dict[str, int], verifie
 
 
 def _verify_replies(store: Store, run: RunRecord, verified: Verified) -> None:
-    for (key,) in store.database.rows("SELECT key FROM replies WHERE run = ? ORDER BY key", [run.number]):
+    for key in store.replies.keys(run):
         verified.rows += 1
         try:
             store.replies.find(key)

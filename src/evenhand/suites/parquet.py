@@ -31,6 +31,7 @@ _MOST_OF_A_BATCH: Final = 256_000_000
 _BUFFER: Final = 1 << 16
 _MAGIC: Final = b"ARROW1"
 _DICTIONARY_PAGE: Final = 2
+_ALIKE: Final = "DELTA_BYTE_ARRAY"
 _NEXT_INTEGER: Final = 0x15
 TOO_LARGE: Final = f"this row has more than {MAX_BYTES // 1_000_000} MB; split it"
 # A value of Python takes so many bytes beside its text.
@@ -98,9 +99,24 @@ def _parquet_batches(path: Path, check_heading: Callable[[list[str]], None]) -> 
         flat = set(file.schema_arrow.names)
         groups = [_Group.of(path, file.metadata.row_group(place), flat) for place in range(file.num_row_groups)]
     shared = sorted({column for group in groups for column in group.shared})
-    with parquet.ParquetFile(path, read_dictionary=shared, buffer_size=_BUFFER) as file:
+    with _opened(path, shared, frugal=not any(group.begins_alike for group in groups)) as file:
         for place, group in enumerate(groups):
             yield from file.iter_batches(batch_size=group.rows_at_once, row_groups=[place], use_threads=False)
+
+
+def _opened(path: Path, shared: list[str], *, frugal: bool) -> Any:
+    """Open a file to read it; frugally, memory returns to the system at once, of which pyarrow's allocator keeps much.
+
+    Not so where texts grow far beyond what is stored: pyarrow's own lets them grow in place.
+    """
+    pyarrow, parquet = _pyarrow(str(path)), _pyarrow(str(path), "pyarrow.parquet")
+    usual = pyarrow.default_memory_pool()
+    if frugal:
+        pyarrow.set_memory_pool(pyarrow.system_memory_pool())  # which a reader takes when it is made
+    try:
+        return parquet.ParquetFile(path, read_dictionary=shared, buffer_size=_BUFFER)
+    finally:
+        pyarrow.set_memory_pool(usual)
 
 
 class _Group(NamedTuple):
@@ -112,6 +128,8 @@ class _Group(NamedTuple):
 
     rows_at_once: int
     shared: tuple[str, ...]
+    # Whether texts are stored as what follows the beginning of the one before.
+    begins_alike: bool
 
     @classmethod
     def of(cls, path: Path, group: Any, flat: set[str]) -> _Group:
@@ -125,13 +143,14 @@ class _Group(NamedTuple):
             if chunk.path_in_schema not in flat and largest[chunk.path_in_schema] * chunk.num_values > _MOST_OF_A_BATCH
         )
         together = sum(size for column, size in largest.items() if column not in shared)
-        return cls(min(max(_MOST_OF_A_BATCH // max(together, 1), 1), _ROWS_AT_ONCE), shared)
+        begins_alike = any(_ALIKE in chunk.encodings for chunk in texts)
+        return cls(min(max(_MOST_OF_A_BATCH // max(together, 1), 1), _ROWS_AT_ONCE), shared, begins_alike)
 
 
 def _largest_text(file: BinaryIO, chunk: Any) -> int:
     """Return a bound on the size of a text that many rows may share; 0 if each is stored by itself."""
     whole = int(chunk.total_uncompressed_size)
-    if "DELTA_BYTE_ARRAY" in chunk.encodings:  # a text may begin as the one before it
+    if _ALIKE in chunk.encodings:  # a text may begin as the one before it
         return whole
     first = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
     file.seek(max(first, 0))
