@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import threading
 import time
 from typing import Any
@@ -96,8 +97,14 @@ class LoopbackJudge:
 
 
 def answer(request: dict[str, Any]) -> bytes:
-    """Return a verdict that the messages decide."""
-    digest = hashlib.sha256(json.dumps(request["messages"]).encode()).digest()
-    verdict = {"reasoning": f"Found {digest.hex()[:8]}.", "hits": [], "misses": [], "score": digest[0] % 11 / 10}
+    """Return a verdict that the messages decide: an order if profiles are to be ranked, else a score."""
+    asked = json.dumps(request["messages"])
+    digest = hashlib.sha256(asked.encode()).digest()
+    reasons = f"Found {digest.hex()[:8]}."
+    verdict: dict[str, Any] = {"reasoning": reasons, "hits": [], "misses": [], "score": digest[0] % 11 / 10}
+    if labels := sorted(set(re.findall(r"</profile_([A-Z]) ", asked))):
+        verdict = {"reasoning": reasons, "order": sorted(labels, key=lambda label: digest[ord(label) - ord("A")])}
+    elif "justification" in asked:
+        verdict = {"justification": reasons, "score": digest[0] % 11}
     message = {"role": "assistant", "content": json.dumps(verdict)}
     return json.dumps({"choices": [{"message": message, "finish_reason": "stop"}], "usage": TOKENS}).encode()
