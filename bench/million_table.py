@@ -10,6 +10,8 @@ from typing import NamedTuple
 KEPT = Path(__file__).with_name("million.json")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "design" / "scale.md"
 BEGIN, END = "<!-- figures: python -m bench.million -->", "<!-- end of the figures -->"
+# Below this, hundredths are shown.
+_FEW = 10
 NAMES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 
 
@@ -45,7 +47,8 @@ def page_with(page: str, kept: Mapping[str, Mapping[str, Mapping[str, list[float
 def table(database: str, sizes: Mapping[str, Mapping[str, list[float | None]]]) -> Iterator[str]:
     """Yield the table of a database: for each step, seconds and megabytes by the number of cases."""
     counts = sorted(sizes, key=int)
-    steps = list(dict.fromkeys(step for count in reversed(counts) for step in sizes[count]))
+    most_first = sorted(counts, key=lambda count: -len(sizes[count]))
+    steps = list(dict.fromkeys(step for count in most_first for step in sizes[count]))
     yield ""
     yield f"### {NAMES[database]}"
     yield ""
@@ -59,5 +62,9 @@ def _cells(figure: list[float | None] | None) -> str:
     if figure is None:
         return "| "
     seconds, of_database, megabytes = figure
-    also = f" + {of_database:,.1f}" if of_database else ""
-    return f"{seconds or 0:,.1f} s{also} | {'' if megabytes is None else f'{megabytes:,.0f} MB'}"
+    also = f" + {_seconds(of_database)}" if of_database else ""
+    return f"{_seconds(seconds)}{also} | {'' if megabytes is None else f'{megabytes:,.0f} MB'}"
+
+
+def _seconds(seconds: float | None) -> str:
+    return f"{seconds or 0:,.2f} s" if (seconds or 0) < _FEW else f"{seconds:,.0f} s"
