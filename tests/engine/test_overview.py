@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -221,7 +221,9 @@ def test_a_report_on_a_terminal_reads_the_records_of_the_cases_that_it_shows(run
     terminal(report)
 
     shown = len(report.overview.worst) + len(report.overview.broken) if report.overview else 0
-    positions = [place for one in records(read) for place in re.findall(r"position IN \(([\d, ]+)\)", one)[0].split(",")]
+    positions = [
+        place for one in records(read) for place in re.findall(r"position IN \(([\d, ]+)\)", one)[0].split(",")
+    ]
     assert 0 < len(positions) == shown, read
 
 
