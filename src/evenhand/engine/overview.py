@@ -16,7 +16,8 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult, slices_of
 from evenhand.domain.json_codec import evaluation_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
-from evenhand.reports.overview import FORMAT, Overview, Survey, survey
+from evenhand.engine.stored_survey import stored_survey
+from evenhand.reports.overview import FORMAT, Overview, Survey
 from evenhand.reports.phrases import Standing
 from evenhand.reports.report import Report
 from evenhand.store.results import cases_at
@@ -42,7 +43,7 @@ def overview_of(store: Store, run: RunRecord) -> Overview:
     if (overview := _read_kept(summaries, run, summaries.known_coverage(run))) is not None:
         return _as_far_as_decided(run, overview)
     coverage = summaries.coverage(run)
-    overview = survey(store.results(run), slices_of(run.definition))
+    overview = stored_survey(store, run)
     if not is_at_work(store, run) and summaries.coverage(run) == coverage:
         with contextlib.suppress(StoreError):  # a store that can only be read
             summaries.keep(run, coverage, dumps(overview.as_dict()), format=FORMAT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -22,7 +21,7 @@ from evenhand.store.location import require_location
 from evenhand.store.prompts import Prompts
 from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_position, refuse_damage
 from evenhand.store.replies import Replies
-from evenhand.store.rows import Batch, answer_of, loads, planned_from, planned_of_row, stored_case
+from evenhand.store.rows import Batch, RunPage, answer_of, loads, planned_from, planned_of_row
 from evenhand.store.runs import Runs
 from evenhand.store.saved_filters import SavedFilters
 from evenhand.store.shared_texts import SharedTexts
@@ -35,6 +34,7 @@ DEFAULT_URL: Final = ".evenhand/evenhand.db"
 IN_MEMORY: Final = "sqlite://"
 PAGE: Final = 64
 
+_BETWEEN: Final = "position BETWEEN ? AND ?"
 _AT_WORK: Final = (RunStatus.PLANNING, RunStatus.RUNNING)
 
 _ADD_ANSWER: Final = f"{ANSWERS.insert} ON CONFLICT DO NOTHING"
@@ -174,8 +174,7 @@ class Store:
     def _case_pages(self, run: RunRecord, first: int, *, content: bool) -> Iterator[list[Row]]:
         """Read the cases of a run from a position on; a missing one is an error."""
         following = first
-        where = "position BETWEEN ? AND ?"
-        while rows := CASES.read(self.database, run, where, [following, following + PAGE - 1], content=content):
+        while rows := CASES.read(self.database, run, _BETWEEN, [following, following + PAGE - 1], content=content):
             for row in rows:
                 if row[0] != following:
                     refuse_damage(run, f"of its cases, the one at position {following} is missing")
@@ -202,7 +201,7 @@ class Store:
         return answers
 
     def _between(self, table: Table, run: RunRecord, first: int, last: int, order: str) -> list[Row]:
-        return table.read(self.database, run, "position BETWEEN ? AND ?", [first, last], order=order)
+        return table.read(self.database, run, _BETWEEN, [first, last], order=order)
 
     def case_and_answer(self, run: RunRecord, identity: str) -> tuple[Case, MadeAnswer | None] | None:
         """Find a case of a run by its id, with the target's first answer."""
@@ -299,19 +298,32 @@ class Store:
     def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:
         """Yield the cases of a run, each with what was found about it, in suite order; memory stays flat."""
         thresholds = run.thresholds
+        for page in self.pages(run, first=first):
+            for row in page.cases:  # each when its turn comes, so that few are in memory
+                yield page.case(run, row, thresholds).result
+
+    def pages(self, run: RunRecord, *, first: int = 0, whole: bool = True) -> Iterator[RunPage]:
+        """Yield the rows of a run in suite order, page by page.
+
+        If not ``whole``, the texts that evaluations share are not put back; they are known to be there.
+        """
         evaluations = answers = 0
-        for page in self.case_rows(run, first=first):
-            ends = page[0][0], page[-1][0]
-            judged = by_position(self._between(EVALUATIONS, run, *ends, "position, sample, place, round"))
-            made = by_position(self._between(ANSWERS, run, *ends, "position, sample, round"))
-            evaluations += sum(map(len, judged.values()))
-            answers += sum(map(len, made.values()))
-            for planned in itertools.starmap(planned_from, page):  # when its turn comes, so that few are in memory
-                position = planned.position
-                yield stored_case(run, planned, judged.get(position, ()), made.get(position, ()), thresholds).result
+        has_answers = run.status is not RunStatus.FINISHED or self._has_answers(run)
+        for rows in self._case_pages(run, first, content=True):
+            between = [rows[0][0], rows[-1][0]]
+            judged = EVALUATIONS.read(
+                self.database, run, _BETWEEN, between, order="position, sample, place, round", whole=whole
+            )
+            made = self._between(ANSWERS, run, *between, "position, sample, round") if has_answers else []
+            evaluations += len(judged)
+            answers += len(made)
+            yield RunPage(rows, by_position(judged), by_position(made))
         if first == 0:
             self._require_all(run, evaluations, run.evaluations, "evaluations")
             self._require_all(run, answers, run.answers, "answers")
+
+    def _has_answers(self, run: RunRecord) -> bool:
+        return bool(self.database.rows("SELECT 1 FROM answers WHERE run = ? LIMIT 1", [run.number]))
 
     def columns(self, run: RunRecord) -> Iterator[tuple[list[Row], list[Row]]]:
         """Yield the cases of a run page by page, each page with the columns of its evaluations, whose content stays."""
@@ -320,7 +332,7 @@ class Store:
             rows = EVALUATIONS.read(
                 self.database,
                 run,
-                "position BETWEEN ? AND ?",
+                _BETWEEN,
                 [page[0][0], page[-1][0]],
                 order="position, sample, place, round",
                 content=False,
