@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 from evenhand import registry
@@ -18,6 +19,7 @@ from evenhand.store.idempotency import IdempotencyKeys
 from evenhand.store.judge_cards import JudgeCards
 from evenhand.store.labels import Labels
 from evenhand.store.location import require_location
+from evenhand.store.page_size import PageSize
 from evenhand.store.prompts import Prompts
 from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_position, refuse_damage
 from evenhand.store.replies import Replies
@@ -32,9 +34,12 @@ Result = TypeVar("Result")
 STORES: Final = "evenhand.stores"
 DEFAULT_URL: Final = ".evenhand/evenhand.db"
 IN_MEMORY: Final = "sqlite://"
-PAGE: Final = 64
 
 _BETWEEN: Final = "position BETWEEN ? AND ?"
+# Databases read evaluations in the order of their key; to sort them here takes less time than there.
+_BY_KEY: Final = "position, place, sample, round"
+# By position, sample, place and round.
+_BY_SAMPLE: Final = itemgetter(0, 2, 1, 3)
 _AT_WORK: Final = (RunStatus.PLANNING, RunStatus.RUNNING)
 
 _ADD_ANSWER: Final = f"{ANSWERS.insert} ON CONFLICT DO NOTHING"
@@ -171,10 +176,15 @@ class Store:
         for rows in self._case_pages(run, 0, content=False):
             yield from ((row[1], row[2]) for row in rows)
 
-    def _case_pages(self, run: RunRecord, first: int, *, content: bool) -> Iterator[list[Row]]:
-        """Read the cases of a run from a position on; a missing one is an error."""
+    def _case_pages(
+        self, run: RunRecord, first: int, *, content: bool, size: PageSize | None = None
+    ) -> Iterator[list[Row]]:
+        """Read the cases of a run from a position on, so many at once; a missing one is an error."""
         following = first
-        while rows := CASES.read(self.database, run, _BETWEEN, [following, following + PAGE - 1], content=content):
+        size = size or PageSize()
+        while rows := CASES.read(
+            self.database, run, _BETWEEN, [following, following + size.cases - 1], content=content
+        ):
             for row in rows:
                 if row[0] != following:
                     refuse_damage(run, f"of its cases, the one at position {following} is missing")
@@ -309,14 +319,15 @@ class Store:
         """
         evaluations = answers = 0
         has_answers = run.status is not RunStatus.FINISHED or self._has_answers(run)
-        for rows in self._case_pages(run, first, content=True):
+        size = PageSize()
+        for rows in self._case_pages(run, first, content=True, size=size):
             between = [rows[0][0], rows[-1][0]]
-            judged = EVALUATIONS.read(
-                self.database, run, _BETWEEN, between, order="position, sample, place, round", whole=whole
-            )
+            judged = EVALUATIONS.read(self.database, run, _BETWEEN, between, order=_BY_KEY, whole=whole)
+            judged.sort(key=_BY_SAMPLE)
             made = self._between(ANSWERS, run, *between, "position, sample, round") if has_answers else []
             evaluations += len(judged)
             answers += len(made)
+            size.adapt(rows, judged, made)
             yield RunPage(rows, by_position(judged), by_position(made))
         if first == 0:
             self._require_all(run, evaluations, run.evaluations, "evaluations")
@@ -328,18 +339,23 @@ class Store:
     def columns(self, run: RunRecord) -> Iterator[tuple[list[Row], list[Row]]]:
         """Yield the cases of a run page by page, each page with the columns of its evaluations, whose content stays."""
         evaluations = 0
-        for page in self._case_pages(run, 0, content=True):
-            rows = EVALUATIONS.read(
-                self.database,
-                run,
-                _BETWEEN,
-                [page[0][0], page[-1][0]],
-                order="position, sample, place, round",
-                content=False,
-            )
+        size = PageSize()
+        for page in self._case_pages(run, 0, content=True, size=size):
+            between = [page[0][0], page[-1][0]]
+            rows = EVALUATIONS.read(self.database, run, _BETWEEN, between, order=_BY_KEY, content=False)
+            rows.sort(key=_BY_SAMPLE)
             evaluations += len(rows)
+            size.adapt(page, rows)
             yield page, rows
         self._require_all(run, evaluations, run.evaluations, "evaluations")
+
+    def count_sound(self, run: RunRecord) -> int | None:
+        """Return how many cases a finished run has, if it has lost none of them, and no evaluation; else None."""
+        if run.status is not RunStatus.FINISHED or run.evaluations is None:
+            return None
+        counts = self.summaries.counts(run)
+        is_sound = (counts["cases"], counts["evaluations"]) == (run.cases, run.evaluations)
+        return run.cases if is_sound else None
 
     def evaluator_name(self, run: RunRecord, position: int, place: int, sample: int) -> str:
         """Return the whole name of an evaluator, of which the column may lack some letters."""
