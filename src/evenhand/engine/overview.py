@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # How many cases are read together.
 _AT_ONCE: Final = 50
+# A run in progress has other numbers each time that it is looked at. With more rows, a list does not count it.
+MOST_COUNTED: Final = 10_000
 
 
 def overview_of(store: Store, run: RunRecord) -> Overview:
@@ -48,6 +50,13 @@ def overview_of(store: Store, run: RunRecord) -> Overview:
         with contextlib.suppress(StoreError):  # a store that can only be read
             summaries.keep(run, coverage, dumps(overview.as_dict()), format=FORMAT)
     return _as_far_as_decided(run, overview)
+
+
+def listed_overview(store: Store, run: RunRecord) -> Overview | None:
+    """Return the overview of a run for a list of runs; None if it is in progress, and too large to count each time."""
+    if is_at_work(store, run) and sum(store.summaries.counts(run).values()) > MOST_COUNTED:
+        return None
+    return overview_of(store, run)
 
 
 def _as_far_as_decided(run: RunRecord, overview: Overview) -> Overview:
