@@ -321,10 +321,10 @@ class Store:
         has_answers = run.status is not RunStatus.FINISHED or self._has_answers(run)
         size = PageSize()
         for rows in self._case_pages(run, first, content=True, size=size):
-            between = [rows[0][0], rows[-1][0]]
-            judged = EVALUATIONS.read(self.database, run, _BETWEEN, between, order=_BY_KEY, whole=whole)
+            start, end = rows[0][0], rows[-1][0]
+            judged = EVALUATIONS.read(self.database, run, _BETWEEN, [start, end], order=_BY_KEY, whole=whole)
             judged.sort(key=_BY_SAMPLE)
-            made = self._between(ANSWERS, run, *between, "position, sample, round") if has_answers else []
+            made = self._between(ANSWERS, run, start, end, "position, sample, round") if has_answers else []
             evaluations += len(judged)
             answers += len(made)
             size.adapt(rows, judged, made)
