@@ -19,12 +19,12 @@ _Found = TypeVar("_Found")
 class CaseSource(NamedTuple):
     """The cases of a run in their order; and by their ids, where the ids under which they are paired are their own.
 
-    ``count`` returns how many there are, where that is certain without reading them.
+    ``total`` returns how many there are, where that is certain without reading them.
     """
 
     cases: Iterable[JudgedCase]
     by_id: Callable[[Sequence[str]], Mapping[str, JudgedCase]] | None = None
-    count: Callable[[], int | None] = lambda: None
+    total: Callable[[], int | None] = lambda: None
 
 
 def joined(a: CaseSource, b: CaseSource) -> Iterator[Pair]:
@@ -57,7 +57,7 @@ def joined(a: CaseSource, b: CaseSource) -> Iterator[Pair]:
             for case, met in _looked_up(rest_a, b.by_id):
                 pairs += met is not None
                 yield case, met
-            if pairs == b.count():  # each has met its counterpart
+            if pairs == b.total():  # each has met its counterpart
                 return
             yield from ((None, case) for case, met in _looked_up(rest_b, a.by_id) if met is None)
             return

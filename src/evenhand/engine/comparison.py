@@ -45,8 +45,8 @@ class Side:
         """Return the cases in suite order, each with no more than a comparison needs."""
         # The cases of one model are paired by the ids of their test cases, which are not their own.
         by_id = JudgedById(self.store, self.run) if self.model is None else None
-        count = functools.partial(self.store.count_sound, self.run)
-        return CaseSource(judged_cases(self.store, self.run, model=self.model), by_id, count)
+        total = functools.partial(self.store.count_sound, self.run)
+        return CaseSource(judged_cases(self.store, self.run, model=self.model), by_id, total)
 
     def models(self) -> tuple[str, ...]:
         """Name the models whose answers are compared."""
