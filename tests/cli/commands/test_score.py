@@ -45,7 +45,7 @@ def people(folder: Path) -> Path:
 def test_the_table_has_the_highest_score_first_and_says_what_failed(
     people: Path, judge: Any, command: Callable[..., Any]
 ) -> None:
-    done = command("score", "people.jsonl", *USUAL, "--max-attempts", "2", "-o", "scores.csv")
+    done = command("score", "people.jsonl", *USUAL, "--max-retries", "1", "-o", "scores.csv")
 
     assert done.code == 101
     assert [line.split()[:4] for line in done.out.splitlines()[4:7]] == [
@@ -147,7 +147,8 @@ def test_an_estimate_asks_nobody_and_leaves_no_run(people: Path, judge: Any, com
         (("people.jsonl", "--criteria", "x"), "no judge: give --judge"),
         (("people.jsonl", "--criteria", " ", "--judge", "openai/a"), "criteria is ' '"),
         (("people.jsonl", "--criteria", "@nowhere.md", "--judge", "openai/a"), "--criteria: nowhere.md: No such file"),
-        (("nowhere.csv", *USUAL), "nowhere.csv: it cannot be read"),
+        (("nowhere.csv", *USUAL), "nowhere.csv: there is no such file"),
+        (("people.jsonl", *USUAL, "--max-attempts", "3", "--max-retries", "2"), "max_retries 2 are both given; give one"),
         (("people.jsonl", *USUAL, "-o", "scores.xls"), "unknown extension .xls"),
         (("people.jsonl", *USUAL, "--only", "ana"), "no case has the id 'ana'; did you mean 'anna'?"),
         (("broken.jsonl", *USUAL), "broken.jsonl:2: the profile has no text"),
