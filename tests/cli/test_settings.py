@@ -32,7 +32,7 @@ TYPED_ONLY = {
     "drift --evaluator", "drift --labels", "drift --max-drop", "drift --usual-flips", "drift --strict", "drift --anyway", "drift --output",
     "tune --model", "tune --evaluator", "tune --examples", "tune --held-out", "tune --folds", "tune --seed",
     "judges compare --evaluator", "judges compare --labels", "judges compare --margin", "judges compare --anyway", "judges compare --output",
-    "score --criteria", "score --max-attempts", "score --max-retries", "score --ambiguous", "rank --ambiguous", "audit run --ambiguous",
+    "score --criteria", "score --pass-mark", "score --max-attempts", "score --max-retries", "score --ambiguous", "rank --ambiguous", "audit run --ambiguous",
     "rank --criteria", "rank --max-attempts", "rank --max-retries", "rank --design", "rank --group-size", "rank --rounds", "rank --top",
     "rank --seed",
     "audit run --max-attempts", "audit run --max-retries", "audit run --artifacts", "audit diff --output", "audit diff --fail-if-worse",

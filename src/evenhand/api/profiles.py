@@ -27,6 +27,7 @@ def score(
     *,
     criteria: str,
     judge: object = None,
+    pass_mark: float | None = None,
     max_attempts: int | None = None,
     max_retries: int | None = None,
     ambiguous: Ambiguous = "ask_again",
@@ -60,7 +61,8 @@ def score(
     reply is not JSON, lacks a key, or has a score outside 0 to 10, the judge is asked again, up to ``max_attempts``
     replies (3 by default; ``max_retries`` is one less, and can be given instead); a profile without a usable reply has
     failed, and has no score. So with several different verdicts in one reply, unless ``ambiguous`` says that the
-    ``first`` or the ``last`` counts. With ``repeat`` each is scored several times.
+    ``first`` or the ``last`` counts. With ``repeat`` each is scored several times. No profile passes or fails, unless a
+    ``pass_mark`` from 0 to 10 says from which score on one passes.
 
     The result is a run like any other: ``store``, the cache, the limits and the errors are those of ``evaluate``.
     """
@@ -75,6 +77,7 @@ def score(
         criteria=criteria,
         judge=judge,
         kept=as_written(judge),
+        pass_mark=pass_mark,
         max_attempts=check_attempts(max_attempts, max_retries, where="score"),
         ambiguous=ambiguous,
         name=name,

@@ -41,6 +41,10 @@ def score(
     *,
     criteria: Annotated[str, text_option("--criteria", f"What profiles are scored by. {TEXT_SOURCES}")],
     judge: Judge = None,
+    pass_mark: Annotated[
+        float | None,
+        typer.Option("--pass-mark", metavar="N", help="From which score on a profile passes; by default, none does."),
+    ] = None,
     max_attempts: MaxAttempts = None,
     max_retries: MaxRetries = None,
     ambiguous: AmbiguousReplies = ASK_AGAIN,
@@ -53,9 +57,10 @@ def score(
     """Score profiles from 0 to 10 by criteria.
 
     The judge sees the criteria and the text of one profile, and replies with a score and a justification. If a reply
-    is unusable, the judge is asked again. The table is sorted by score, with the spread over repeats and the failures.
-    The result is a run like any other: see `evenhand report` and `evenhand resume`. The exit codes are those of
-    `evenhand run`.
+    is unusable, the judge is asked again. The table is sorted by score, with the justification, the spread over repeats
+    and the failures; below it are the mean, the median, the standard deviation and a histogram. No profile passes or
+    fails, unless there is a pass mark. The result is a run like any other: see `evenhand report` and `evenhand resume`.
+    The exit codes are those of `evenhand run`.
     """
     judge = require_judge(judge)
     with open_session(ctx, options) as session, unasked(estimate):
@@ -64,6 +69,7 @@ def score(
             criteria=read_text("--criteria", criteria),
             judge=judge,
             kept=judge,
+            pass_mark=pass_mark,
             max_attempts=check_attempts(max_attempts, max_retries, where="score"),
             ambiguous=ambiguous,
             timeout=options.timeout,

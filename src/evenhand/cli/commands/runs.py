@@ -14,17 +14,17 @@ from evenhand.cli.runs.finish import report_of, show
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import TAGS, RunRecord, RunStatus
-from evenhand.domain.run_kind import is_ranking
+from evenhand.domain.run_kind import has_verdicts, highest_score
 from evenhand.domain.summary import Tally
 from evenhand.engine.overview import overview_of
 from evenhand.engine.store_location import StoreLocation
-from evenhand.reports.json import moment, tally_row
+from evenhand.reports.json import moment, tally_row, without_verdicts
 from evenhand.reports.phrases import counted, interval_text, moment_text, score_text
 from evenhand.reports.safe_text import plain, strict_json
 from evenhand.store.store import Store
 from evenhand.store.verification import Verified, verify_database, verify_run
 
-_WIDTHS: Final = (-20, -24, -11, -20, 9, 6, 4)
+_WIDTHS: Final = (-20, -24, -11, -20, 9, 6, 5)
 
 
 def _line(*cells: str) -> str:
@@ -41,11 +41,15 @@ HEADING: Final = _line("run", "suite", "status", "began", "cases", "errors", "me
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRun:
-    """A run in the list; ``status`` is ``interrupted`` also for a run that was killed and could not store that."""
+    """A run in the list; ``status`` is ``interrupted`` also for a run that was killed and could not store that.
+
+    Its scores are from 0 to ``scale``, which is None for a ranking.
+    """
 
     run: RunRecord
     status: RunStatus
     tally: Tally
+    scale: int | None
 
     @classmethod
     def of(cls, store: Store, run: RunRecord) -> ListedRun:
@@ -53,9 +57,10 @@ class ListedRun:
         is_unfinished = run.status in (RunStatus.RUNNING, RunStatus.PLANNING)
         status = RunStatus.INTERRUPTED if is_unfinished and not store.runs.in_hand(run) else run.status
         tally = overview_of(store, run).summary.cases
-        if is_ranking(run.definition):  # the score of a group says only that it was ranked
+        scale = highest_score(run.definition)
+        if scale is None:  # the score of a group says only that it was ranked
             tally = replace(tally, mean=None, interval=None, mean_if_errors_zero=None)
-        return cls(run=run, status=status, tally=tally)
+        return cls(run=run, status=status, tally=tally.scaled(scale or 1), scale=scale)
 
     def line(self) -> str:
         """Return the run as a line of the table."""
@@ -68,7 +73,7 @@ class ListedRun:
             f"{run.cases:,}",
             f"{tally.errors:,}",
             score_text(tally.mean),
-            interval_text(tally.interval),
+            interval_text(tally.interval) + (f" (0–{self.scale})" if self.scale not in (None, 1) else ""),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -85,8 +90,13 @@ class ListedRun:
             "finished": None if run.finished is None else moment(run.finished),
             "cases": run.cases,
             "repeat": run.repeat,
-            "summary": tally_row(self.tally),
+            "scale": self.scale,
+            "summary": self._summary(),
         }
+
+    def _summary(self) -> dict[str, Any]:
+        row = tally_row(self.tally)
+        return row if has_verdicts(self.run.definition) else without_verdicts(row)
 
 
 def show_verified(verified: Verified, console: Console) -> None:

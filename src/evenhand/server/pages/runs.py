@@ -171,6 +171,7 @@ def one_run(
     manager: RunManagerDep,
     summaries: SummaryCacheDep,
     results: ResultsDep,
+    profile_numbers: ProfileNumbersDep,
 ) -> Response:
     """Show a run: live while it is in progress, then with its numbers."""
     run = find_run(store, run_id)
@@ -178,6 +179,7 @@ def one_run(
     at_work = run.status in AT_WORK
     progress = manager.progress(run.id) if at_work else None
     numbers = None if at_work or not run.cases else _numbers_within(wait, store, run, summaries)
+    scored = None if numbers is None else run_view.scored_run(store, run, profile_numbers, wait)
     if not at_work:
         results.prepare(run)
     has_errors = numbers is not None and bool(numbers.summary.errors_by_class)
@@ -211,7 +213,8 @@ def one_run(
         fact_links=run_view.fact_links(run),
         drift_at=run_view.drift_link(run),
         numbers=numbers,
-        view=None if numbers is None else run_view.view_of(run, numbers),
+        view=None if numbers is None else run_view.view_of(run, numbers, scored),
+        best=run_view.best_profiles(store, run, scored),
         verdict_links=run_view.verdict_links(run),
         slice_link=functools.partial(run_view.slice_link, run),
         pass_mark=run_view.pass_mark(run),
