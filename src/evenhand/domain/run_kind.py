@@ -57,6 +57,18 @@ def has_verdicts(definition: Mapping[str, Any]) -> bool:
     return mode is None or (mode == SCORING and definition[PROFILES].get(PASS_MARK) is not None)
 
 
+def criteria_of(definition: Mapping[str, Any]) -> str:
+    """Return by which criteria profiles are scored or ranked; empty for other runs.
+
+    >>> criteria_of({"profiles": {"mode": "scoring"}, "evaluators": [{"criteria": "Experience"}]})
+    'Experience'
+    """
+    evaluators = definition.get("evaluators") if mode_of(definition) is not None else None
+    first = evaluators[0] if isinstance(evaluators, list) and evaluators else None
+    criteria = first.get("criteria") if isinstance(first, Mapping) else None
+    return criteria if isinstance(criteria, str) else ""
+
+
 def highest_score(definition: Mapping[str, Any]) -> int | None:
     """Return the highest score of a run as it is shown: 1, or 10 for profiles; None for a ranking, which has none."""
     if is_ranking(definition):

@@ -165,7 +165,7 @@ def _write_html(report: Report, out: TextIO) -> None:
     from evenhand.reports.html.page import write_html  # noqa: PLC0415 - most reports need no templates
     from evenhand.reports.html.table import MOST_ROWS  # noqa: PLC0415
 
-    notes = tuple(scoring_of(report)[0].spread.sentences())
+    notes = tuple(filter(None, (*scoring_of(report)[0].spread.sentences(), mark_sentence(report.run))))
     write_html(report, out, noun="profile", notes=notes, best_first=best_first(report, MOST_ROWS))
 
 

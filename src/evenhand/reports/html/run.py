@@ -12,7 +12,7 @@ from evenhand.domain.early_decision import early_decision, stopped_decided
 from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
-from evenhand.domain.run_kind import has_verdicts
+from evenhand.domain.run_kind import criteria_of, has_verdicts
 from evenhand.domain.summary import Summary, Tally
 from evenhand.drive.working_folder import seen_from_here
 from evenhand.reports.blocks import Block, Grid
@@ -96,6 +96,11 @@ class RunView:
         return Failure.of(self.run.reason).message if stopped_decided(self.run) else ""
 
     @property
+    def criteria(self) -> str:
+        """By which criteria profiles were scored or ranked; empty for other runs."""
+        return criteria_of(self.run.definition)
+
+    @property
     def has_verdicts(self) -> bool:
         """Whether cases pass or fail."""
         return has_verdicts(self.run.definition)
@@ -133,8 +138,15 @@ class RunView:
     @property
     def legend(self) -> list[tuple[Standing, int]]:
         """How many cases have each verdict; where there are none, only how many have no score, and why."""
-        items = standings(self.summary.cases).items()
-        return [item for item in items if (item[0].scored and self.has_verdicts) or (item[1] and not item[0].scored)]
+        marks = self.run.thresholds
+        always = [Standing.PASS, Standing.FAIL] if self.has_verdicts else []
+        if self.has_verdicts and marks.borderline_at != marks.pass_at:
+            always.append(Standing.BORDERLINE)
+        return [
+            (standing, count)
+            for standing, count in standings(self.summary.cases).items()
+            if standing in always or (count and (self.has_verdicts or not standing.scored))
+        ]
 
     @property
     def spread(self) -> str:
