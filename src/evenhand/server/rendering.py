@@ -17,7 +17,11 @@ from evenhand.server.settings import settings_of
 def templates() -> Environment:
     """Return the environment with the templates of the pages and those that they share with reports."""
     made = environment("evenhand.server")
-    made.globals.update(word=word, explained=explained, explanations=explanations, has_verdicts=has_verdicts,
+    made.globals.update(
+        word=word,
+        explained=explained,
+        explanations=explanations,
+        has_verdicts=has_verdicts,
         criteria_of=criteria_of,
     )
     return made
