@@ -84,8 +84,7 @@ def score_histogram(
         height=_PLOT_BOTTOM + 20,
         class_="chart histogram",
     )
-    headings = (Standing.PASS, Standing.BORDERLINE, Standing.FAIL) if thresholds is not None else (f"{noun}s",)
-    return join(tag("div", svg, class_="plot"), _numbers(parts, headings, scale))
+    return join(tag("div", svg, class_="plot"), _numbers(parts, _headings(thresholds, noun), scale))
 
 
 class _Part(NamedTuple):
@@ -102,6 +101,14 @@ def _parts(counts: Mapping[Standing, int], noun: str, *, has_verdicts: bool) -> 
         return [_Part(one, count, f"{count:,} {one.word}", one) for one, count in counts.items() if count]
     whole = sum(counts.values())
     return [_Part(None, whole, counted(whole, noun), f"{noun}s")] if whole else []
+
+
+def _headings(thresholds: Thresholds | None, noun: str) -> tuple[str, ...]:
+    if thresholds is None:
+        return (f"{noun}s",)
+    if thresholds.borderline_at == thresholds.pass_at:
+        return (Standing.PASS, Standing.FAIL)
+    return (Standing.PASS, Standing.BORDERLINE, Standing.FAIL)
 
 
 def _thresholds(thresholds: Thresholds | None, scale: int) -> Iterator[Markup]:
