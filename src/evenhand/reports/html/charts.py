@@ -91,7 +91,7 @@ class _Part(NamedTuple):
     """Some cases of a column: how they are drawn, how many, in words, and the heading of their number in a table."""
 
     standing: Standing | None
-    count: int
+    size: int
     words: str
     heading: str
 
@@ -239,7 +239,7 @@ def _bin(number: int, parts: Sequence[_Part], top: int, scale: int) -> Markup:
     bars: list[Markup] = []
     floor = float(_PLOT_BOTTOM)
     for part in parts:
-        height = part.count / top * _PLOT_HEIGHT
+        height = part.size / top * _PLOT_HEIGHT
         floor -= height
         bars.append(_mark(part.standing, low + _BIN_GAP, 1 / BINS - 2 * _BIN_GAP, floor, height))
     # The whole column shows its numbers when pointed at, not just what may be a sliver of colour.
@@ -250,7 +250,7 @@ def _bin(number: int, parts: Sequence[_Part], top: int, scale: int) -> Markup:
 
 def _numbers(bins: Sequence[Sequence[_Part]], headings: Sequence[str], scale: int) -> Markup:
     """Return the histogram's numbers as a table, for screen readers and for copying."""
-    counts = [{part.heading: part.count for part in parts} for parts in bins]
+    counts = [{part.heading: part.size for part in parts} for parts in bins]
     rows = [
         tag("tr", tag("th", f"{number / BINS * scale:.2f} to {(number + 1) / BINS * scale:.2f}", scope="row"),
             *(tag("td", f"{found.get(heading, 0):,}", class_="number") for heading in headings))
