@@ -499,6 +499,7 @@ def test_scores_that_take_long_to_count_come_later(
 
     assert "mean 5.27" in told
     assert "Median" not in told
+    assert "How the scores of 12 profiles spread is being computed." in told
 
 
 def test_scores_of_profiles_are_asked_for_from_0_to_10(client: TestClient, db: str) -> None:

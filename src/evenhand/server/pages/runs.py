@@ -22,7 +22,7 @@ from fastapi.responses import Response, StreamingResponse
 from evenhand.api.report_kind import report_kind_of
 from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.run import BATCH, NOT_A_LABEL, RunRecord, RunStatus, is_label
-from evenhand.domain.run_kind import is_doctor, mode_of
+from evenhand.domain.run_kind import SCORING, is_doctor, mode_of
 from evenhand.engine.job import Pace
 from evenhand.reports.comparison import verdict_sentence
 from evenhand.reports.phrases import counted
@@ -215,6 +215,7 @@ def one_run(
         numbers=numbers,
         view=None if numbers is None else run_view.view_of(run, numbers, scored),
         best=run_view.best_profiles(store, run, scored),
+        is_spreading=numbers is not None and scored is None and mode_of(run.definition) == SCORING,
         verdict_links=run_view.verdict_links(run),
         slice_link=functools.partial(run_view.slice_link, run),
         pass_mark=run_view.pass_mark(run),
