@@ -177,7 +177,8 @@ def addresses(site: Site) -> list[str]:
     return [
         "/",
         "/runs",
-        *(f"/runs/{run}" for run in (site.groups, site.stopped, site.audit)),
+        *(f"/runs/{run}" for run in (site.groups, site.stopped, site.audit, site.scored)),
+        f"/runs/{site.groups}/ranking/profile?id=nurse-03",
         *(f"/runs/{run}/ranking" for run in (site.groups, site.pairs, site.stopped, site.hostile)),
         *(f"/runs/{run}/audit" for run in (site.audit, site.hostile_audit)),
         *(f"/runs/{run}/results" for run in (site.groups, site.scored)),
@@ -209,6 +210,42 @@ def test_a_leaderboard_shows_tiers_apart_and_leads_to_the_groups_of_a_profile(vi
     expect(page.locator("#listing")).not_to_contain_text("1.00", use_inner_text=True)
     page.get_by_role("checkbox", name="With nurse-03").uncheck()
     expect(page.get_by_role("status")).to_have_text("20 groups")
+
+
+def test_a_row_opens_to_show_text_attributes_and_reasons(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.groups}/ranking")
+    row = page.locator("details", has_text="of nurse-03")
+
+    row.locator("summary").click()
+
+    expect(row.get_by_text("worth 3")).to_be_visible()
+    expect(row.get_by_role("heading", name="What the judge said")).to_be_visible()
+    expect(row.locator("li")).to_have_count(6)
+    expect(row.get_by_text("More years.").first).to_be_visible()
+
+
+def test_without_javascript_a_row_leads_to_text_and_reasons(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.groups}/ranking", java_script_enabled=False)
+    row = page.locator("details", has_text="of nurse-03")
+
+    row.locator("summary").click()
+    row.get_by_role("link", name="Open the profile").click()
+
+    expect(page.get_by_role("heading", name="nurse-03")).to_be_visible()
+    expect(page.get_by_text("worth 3")).to_be_visible()
+
+
+def test_the_page_of_a_scoring_leads_to_its_best_profiles(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.scored}")
+
+    expect(page.get_by_role("heading", name="The best profiles")).to_be_visible()
+    expect(page.get_by_role("img", name="Histogram of profile scores")).to_be_visible()
+    page.get_by_role("link", name="All 12 profiles, the best first").click()
+
+    scores = page.locator("#listing .score")
+    expect(scores).to_have_count(12)
+    given = [float(text) for text in scores.all_inner_texts()]
+    assert given == sorted(given, reverse=True)
 
 
 def test_a_leaderboard_is_gone_through_by_keyboard_alone(visit: Visit, site: Site) -> None:

@@ -43,16 +43,83 @@ def test_lines_of_json_are_profiles_and_what_is_unknown_is_an_attribute(tmp_path
 
 
 def test_rows_of_a_table_are_profiles_and_other_columns_are_attributes(tmp_path: Path) -> None:
-    path = made(
-        tmp_path / "people.csv", 'city,id,text,cluster\nGraz,anna,"A nurse,\nat night.",\n\nLinz,ben,A baker.,c\n'
-    )
+    path = made(tmp_path / "people.csv", 'city,id,text,cluster\nGraz,anna,"A nurse,\nat night.",\n\n,ben,A baker.,c\n')
 
     found = list(profiles_from(str(path)))
 
     assert found == [
         Profile(id="anna", text="A nurse,\nat night.", attributes={"city": "Graz"}),
-        Profile(id="ben", text="A baker.", attributes={"city": "Linz"}, cluster="c"),
+        Profile(id="ben", text="A baker.", attributes={"city": ""}, cluster="c"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", '{"id": 7, "text": "A nurse."}'),
+        ("a.csv", "id,text\n7,A nurse.\n"),
+        ("a.csv", "ID,Text\n7,A nurse.\n"),
+        ("a.csv", "Id;TEXT\n7;A nurse.\n"),
+        ("a.csv", "sep=;\nid;text\n7;A nurse.\n"),
+        ("a.tsv", "id\ttext\n7\tA nurse.\n"),
+    ],
+)
+def test_numbers_are_ids_and_tables_are_read_as_spreadsheets_write_them(
+    name: str, content: str, tmp_path: Path
+) -> None:
+    assert list(profiles_from(made(tmp_path / name, content))) == [Profile(id="7", text="A nurse.")]
+
+
+def test_numbers_of_a_program_are_ids() -> None:
+    numpy = pytest.importorskip("numpy")
+
+    found = list(profiles_from([{"id": 7, "text": "A nurse."}, {"id": numpy.int64(8), "text": "A baker."}]))
+
+    assert [one.id for one in found] == ["7", "8"]
+
+
+def test_parquet_has_profiles_with_numbers_for_ids(tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"ID": [7, 8], "Text": ["A nurse.", "A baker."], "city": ["Graz", None]})
+    parquet.write_table(table, tmp_path / "people.parquet")
+
+    found = list(profiles_from(tmp_path / "people.parquet"))
+
+    assert found == [
+        Profile(id="7", text="A nurse.", attributes={"city": "Graz"}),
+        Profile(id="8", text="A baker.", attributes={"city": None}),
+    ]
+
+
+def test_a_cell_may_be_as_long_as_a_profile(tmp_path: Path) -> None:
+    text = "word " * 300_000
+    path = made(tmp_path / "long.csv", f'id,text\na,"{text}\nend"\nb,{text}\n')
+
+    assert [len(one.text) for one in profiles_from(path)] == [len(text) + 4, len(text)]
+
+
+def test_a_link_that_leads_out_of_a_folder_is_refused_by_name(tmp_path: Path) -> None:
+    folder = tmp_path / "people"
+    folder.mkdir()
+    made(tmp_path / "secret.txt", "A password.")
+    made(folder / "anna.txt", "A nurse.")
+    (folder / "ben.txt").symlink_to("anna.txt")
+
+    assert [one.id for one in profiles_from(folder)] == ["anna.txt", "ben.txt"]
+
+    (folder / "cleo.txt").symlink_to(tmp_path / "secret.txt")
+
+    told = refused(folder)
+    assert "cleo.txt: a symbolic link that leads out of the folder" in told
+    assert "copy the file into the folder" in told
+
+
+def test_a_folder_may_be_a_link_itself(tmp_path: Path) -> None:
+    (tmp_path / "people").mkdir()
+    made(tmp_path / "people" / "anna.txt", "A nurse.")
+    (tmp_path / "link").symlink_to("people")
+
+    assert [one.id for one in profiles_from(tmp_path / "link")] == ["anna.txt"]
 
 
 def test_files_of_a_folder_are_profiles_by_their_names_in_order(tmp_path: Path) -> None:
@@ -95,21 +162,28 @@ def test_profiles_are_taken_one_at_a_time() -> None:
         ("a.jsonl", '\n["x"]', "a.jsonl:2: a profile is an object with id and text, not ['x']"),
         ("a.jsonl", '{"id": "x"}', "a.jsonl:1: the profile has no text"),
         ("a.jsonl", '{"id": "x", "text": " "}', "a.jsonl:1: profile 'x': its text is empty"),
-        ("a.jsonl", '{"id": 7, "text": "a"}', "a.jsonl:1: profile: id must be text, not 7"),
+        ("a.jsonl", '{"id": true, "text": "a"}', "a.jsonl:1: profile: id must be text, not True"),
+        ("a.jsonl", '{"id": 7.5, "text": "a"}', "a.jsonl:1: profile: id must be text, not 7.5"),
+        ("a.jsonl", '{"id": 7, "text": "a"}\n{"id": "7", "text": "b"}', "a.jsonl:2: duplicate id '7', first in "),
+        ("a.jsonl", '{"ID": 7, "Text": "a"}', "the profile has no text; 'Text' must be written text"),
         ("a.jsonl", '{"text": "a", "attributes": 1}', "a.jsonl:1: attributes must be an object, not 1"),
         ("a.jsonl", '{"text": "a", "b": 1, "attributes": {"b": 2}}', "a.jsonl:1: 'b' is both a field and an attribute"),
         ("a.jsonl", '{"id": "x", "text": "a"}\n\n{"id": "x", "text": "b"}', "a.jsonl:3: duplicate id 'x', first in "),
         ("a.jsonl", b'{"text": "a"}\n{"text": "\xe4"}', "a.jsonl:2: the byte 0xe4 is not UTF-8"),
         ("a.jsonl", "\n \n", "a.jsonl: there are no profiles"),
-        ("a.csv", "", "a.csv:1: the first line names the columns, and none of them is text"),
-        ("a.csv", "id,words\nx,a\n", "none of them is text"),
-        ("a.csv", "text,id,id\na,x,y\n", "a.csv:1: duplicate column 'id'"),
-        ("a.csv", "id,text\nx,a\ny,b,c\n", "a.csv:3: 3 cells, where the first line names 2 columns"),
+        ("a.csv", "", "a.csv: the file is empty; the first line names the columns, such as id,text"),
+        ("a.csv", "id,words\nx,a\n", "a.csv:1: the first line names the columns, and none of them is text"),
+        ("a.csv", "text,id,id\na,x,y\n", "a.csv:1: columns 2 and 3 have the same name, 'id'; rename one"),
+        ("a.csv", "id,ID,text\na,x,y\n", "a.csv:1: columns 'id' and 'ID' both name the id; rename or remove one"),
+        ("a.csv", "id;TEXT;Text\na;x;y\n", "a.csv:1: columns 'TEXT' and 'Text' both name the text; rename or"),
+        ("a.csv", "id,te;xt\na,x\n", "a.csv:1: the first line has commas and semicolons, and it cannot be told which"),
+        ("a.csv", "id,text\nx,a\ny,b,c\n", "a.csv:3: this row has 3 cells, and the first line names 2 columns"),
         ("a.csv", "id,text\nx,a\n,b\n", "a.csv:3: profile '': an id has"),
         ("a.csv", "id,text\nx,a\nx,b\n", "a.csv:3: duplicate id 'x', first in "),
-        ("a.csv", 'id,text\nx,"a', "not CSV: unexpected end of data"),
-        ("a.csv", f"id,text\nx,{'a' * 200_000}\n", "a.csv:2: not CSV: field larger than"),
-        ("a.json", "[]", "a.json: profiles come from a .jsonl or .csv file, or from a folder"),
+        ("a.csv", 'id,text\nx,"a', "a.csv:2: a quote is opened in this row and never closed"),
+        ("a.csv", f"id,text\nx,{'a' * 11_000_000}\n", "a.csv:2: what begins here has more than 10 MB; split it"),
+        ("a.jsonl", f'{{"text": "{"a" * 10_000_001}"}}', "a.jsonl:1: this line has more than 10 MB; split it"),
+        ("a.json", "[]", "a.json: profiles come from a .jsonl, .csv, .tsv or .parquet file, or from a folder"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_file_is_told_with_file_and_line(

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -24,12 +28,14 @@ from evenhand import (
     score,
 )
 from evenhand.domain.run import RunStatus
+from evenhand.domain.verdict import Thresholds
 from evenhand.engine.job import Scope
 from evenhand.engine.plan import plan
 from evenhand.engine.store_location import StoreLocation
 from evenhand.profiles.job import ScoringJob
-from evenhand.profiles.score_report import MOST_SHOWN, terminal
+from evenhand.profiles.score_report import MOST_SHOWN, terminal, write
 from evenhand.profiles.scores import LONGEST_SAMPLE, MOST_SAMPLES
+from evenhand.reports.overview import survey
 from evenhand.reports.report import Report
 from evenhand.server.runs.requests import taken_up
 
@@ -246,11 +252,7 @@ def test_markdown_shows_what_models_wrote_as_text(mixed: ScoredProfiles, tmp_pat
     assert "| error | – | 1 | ben\\| | contract\\: score must be" in text
 
 
-def test_pages_and_junit_files_are_those_of_every_run(mixed: ScoredProfiles, tmp_path: Path) -> None:
-    page, junit = (mixed.save(tmp_path / f"scores.{ending}").read_text() for ending in ("html", "xml"))
-
-    assert "<html" in page
-    assert "<testsuite" in junit
+def test_an_extension_that_is_not_known_is_refused(mixed: ScoredProfiles, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="unknown extension"):
         mixed.save(tmp_path / "scores.xls")
 
@@ -270,3 +272,135 @@ def test_a_terminal_shows_no_more_than_it_has_room_for() -> None:
 
     assert shown.count("Because.") == MOST_SHOWN
     assert "and 5 more; all of them: evenhand report " in shown
+
+
+# What people see
+
+
+@pytest.fixture
+def nurses() -> ScoredProfiles:
+    """Six profiles, three of which share the first place, and one that has no score."""
+    points = [said(points, f"Worth {points}.") for points in (4, 9, 2.5, 9, 9)]
+    profiles = [Profile(id=name, text=f"{name} is a nurse.") for name in ("ben", "anna", "dora", "eve", "cleo", "lia")]
+    return scored(*points, "no", profiles=profiles, max_attempts=1)
+
+
+VERDICTS = re.compile(r"\b(pass|passed|passes|pass rate|borderline|fail|fails)\b", re.IGNORECASE)
+
+
+def words_of(page: str) -> str:
+    """Return what a page shows: neither its style and script, nor the definition of the run."""
+    page = re.sub(r"<(style|script)\b.*?</\1>", "", page, flags=re.DOTALL)
+    page = re.sub(r"<footer>.*?</footer>", "", page, flags=re.DOTALL)
+    return re.sub(r"<[^>]*>", " ", page)
+
+
+def test_a_report_has_mean_median_spread_ties_and_a_histogram(nurses: ScoredProfiles) -> None:
+    told = nurses.report()
+
+    assert "scores from 0 to 10: mean 6.70" in told
+    assert "median 9.00, standard deviation 3.19, from 2.50 to 9.00" in told
+    assert "3 profiles share the top score of 9.00: anna, cleo and eve" in told
+    assert " 9–10  3  ████" in told
+    assert not VERDICTS.search(told)
+    assert (nurses.median, nurses.spread.at_top) == (9.0, 3)
+    assert nurses.standard_deviation == pytest.approx(3.1937, abs=1e-4)
+
+
+@pytest.mark.parametrize("ending", ["html", "md", "xml"])
+def test_files_for_people_have_scores_from_0_to_10_the_best_first_with_their_reasons_and_no_verdict(
+    nurses: ScoredProfiles, tmp_path: Path, ending: str
+) -> None:
+    told = nurses.save(tmp_path / f"scores.{ending}").read_text()
+
+    shown = told if ending != "html" else words_of(told)
+    places = [shown.index(f"Worth {points}.") for points in ("9", "4", "2.5")]
+    assert places == sorted(places)
+    assert "9.00" in shown
+    assert "0.90" not in shown
+    assert "6.70" in shown
+    assert re.search('[Mm]edian 9.00|median" value="9.00', shown)
+    assert "3 profiles share the top score of 9.00" in shown.replace("\\", "")
+    assert not VERDICTS.search(shown)
+
+
+def test_junit_has_an_error_for_a_profile_without_a_score_and_no_failure(
+    nurses: ScoredProfiles, tmp_path: Path
+) -> None:
+    (suite,) = ET.parse(nurses.save(tmp_path / "scores.xml")).getroot()
+
+    cases = suite.findall("testcase")
+    assert [case.get("name") for case in cases] == ["anna", "cleo", "eve", "ben", "dora", "lia"]
+    assert (suite.get("failures"), suite.get("errors"), suite.get("skipped")) == ("0", "1", "0")
+    assert cases[0].findtext("system-out") == "score: 9.00 of 10\n  Worth 9."
+    numbers = {each.get("name"): each.get("value") for each in suite.iter("property")}
+    assert (numbers["scale"], numbers["mean"], numbers["median"], numbers["standard_deviation"]) == (
+        "0-10", "6.70", "9.00", "3.19",
+    )  # fmt: skip
+    assert "9–10  3  ███" in (suite.findtext("system-out") or "")
+
+
+def test_json_has_the_same_scale_throughout_and_says_nothing_of_verdicts(
+    nurses: ScoredProfiles, tmp_path: Path
+) -> None:
+    whole = json.loads(nurses.save(tmp_path / "scores.json").read_text())
+
+    assert whole["summary"]["mean"] == whole["scoring"]["mean"] == whole["summary"]["evaluators"]["score"]["mean"]
+    assert whole["summary"]["mean"] == pytest.approx(6.7)
+    assert {"pass", "fail", "borderline", "pass_rate"}.isdisjoint(whole["summary"])
+    assert whole["scoring"]["spread"]["top"] == ["anna", "cleo", "eve"]
+    assert [profile["id"] for profile in whole["profiles"]] == ["anna", "cleo", "eve", "ben", "dora", "lia"]
+    assert "verdict" not in whole["profiles"][0]
+
+
+def test_a_pass_mark_gives_verdicts(tmp_path: Path) -> None:
+    found = scored(said(7), said(6.9), "no", profiles=["A", "B", "C"], max_attempts=1, pass_mark=7)
+
+    assert [one.verdict for one in found] == ["pass", "fail", None]
+    assert "pass rate 0.50 [0.09, 0.91]: 1 of 2; a profile passes with 7 points or more" in found.report()
+    with found.save(tmp_path / "scores.csv").open(newline="") as file:
+        assert [row["verdict"] for row in csv.DictReader(file)] == ["pass", "fail", ""]
+    assert 'skipped="1"' in found.save(tmp_path / "scores.xml").read_text()
+    assert "| 6.90 | – | 0 | fail |" in found.save(tmp_path / "scores.md").read_text()
+    page = words_of(found.save(tmp_path / "scores.html").read_text())
+    assert "A profile passes with 7 points or more." in page
+    assert "borderline" not in page
+
+
+@pytest.mark.parametrize("mark", [-1, 10.5, "seven", True, float("nan")])
+def test_a_pass_mark_beyond_the_scale_is_refused(mark: Any) -> None:
+    with pytest.raises(ConfigError, match="it must be a number from 0 to 10"):
+        scored(pass_mark=mark)
+
+
+def test_a_run_from_before_there_were_pass_marks_has_no_verdicts_either(nurses: ScoredProfiles, tmp_path: Path) -> None:
+    record = nurses.run.record
+    definition = {key: value for key, value in record.definition.items() if key != "thresholds"}
+    results = [replace(result, thresholds=Thresholds()) for result in nurses.run]
+    old = survey(results)
+    report = Report(run=replace(record, definition=definition), summary=old.summary, results=lambda: results)
+
+    assert old.summary.cases.failed == 2
+    write(report, tmp_path / "old.xml")
+    write(report, tmp_path / "old.html")
+
+    assert 'failures="0" errors="1" skipped="0"' in (tmp_path / "old.xml").read_text()
+    assert not VERDICTS.search(words_of((tmp_path / "old.html").read_text()))
+
+
+@pytest.mark.slow
+def test_a_file_of_many_profiles_takes_little_memory(tmp_path: Path) -> None:
+    def judge(messages: Any) -> str:
+        return said(sum(map(ord, messages[-1]["content"])) % 21 / 2, "Because of this and that. " * 40)
+
+    found = score((f"Person {n}." for n in range(4_000)), criteria="x", judge=judge, store=tmp_path / "e.db")
+    report = found.run.whole_report
+    tracemalloc.start()
+    try:
+        write(report, tmp_path / "scores.csv")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert (tmp_path / "scores.csv").stat().st_size > 4_000_000
+    assert peak < 4_000_000

@@ -27,7 +27,9 @@ def score(
     *,
     criteria: str,
     judge: object = None,
-    max_attempts: int = 3,
+    pass_mark: float | None = None,
+    max_attempts: int | None = None,
+    max_retries: int | None = None,
     ambiguous: Ambiguous = "ask_again",
     repeat: int = 1,
     name: str | None = None,
@@ -55,14 +57,17 @@ def score(
     [('anna', 7.5, 'Ten years on a ward.')]
 
     ``profiles`` are ``Profile`` objects, mappings with ``id`` and ``text``, or plain texts, from any iterable; or the
-    path of a JSONL or CSV file, or of a folder of text files. The judge sees the criteria and one text. If a reply is
-    not JSON, lacks a key, or has a score outside 0 to 10, the judge is asked again, up to ``max_attempts`` replies; a
-    profile without a usable reply has failed, and has no score. So with several different verdicts in one reply, unless
-    ``ambiguous`` says that the ``first`` or the ``last`` counts. With ``repeat`` each is scored several times.
+    path of a JSONL, CSV or Parquet file, or of a folder of text files. The judge sees the criteria and one text. If a
+    reply is not JSON, lacks a key, or has a score outside 0 to 10, the judge is asked again, up to ``max_attempts``
+    replies (3 by default; ``max_retries`` is one less, and can be given instead); a profile without a usable reply has
+    failed, and has no score. So with several different verdicts in one reply, unless ``ambiguous`` says that the
+    ``first`` or the ``last`` counts. With ``repeat`` each is scored several times. No profile passes or fails, unless a
+    ``pass_mark`` from 0 to 10 says from which score on one passes.
 
     The result is a run like any other: ``store``, the cache, the limits and the errors are those of ``evaluate``.
     """
     from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
+    from evenhand.evaluators.asking import check_attempts  # noqa: PLC0415
     from evenhand.profiles.job import ScoringJob  # noqa: PLC0415
     from evenhand.profiles.scored_profiles import ScoredProfiles  # noqa: PLC0415
     from evenhand.suites.python_evaluators import as_written  # noqa: PLC0415
@@ -72,7 +77,8 @@ def score(
         criteria=criteria,
         judge=judge,
         kept=as_written(judge),
-        max_attempts=max_attempts,
+        pass_mark=pass_mark,
+        max_attempts=check_attempts(max_attempts, max_retries, where="score"),
         ambiguous=ambiguous,
         name=name,
         prices=prices,
@@ -109,7 +115,8 @@ def rank(
     rounds: int | None = None,
     top: int | None = None,
     seed: int = 1,
-    max_attempts: int = 3,
+    max_attempts: int | None = None,
+    max_retries: int | None = None,
     ambiguous: Ambiguous = "ask_again",
     name: str | None = None,
     store: PlaceLike = "default",
@@ -146,6 +153,7 @@ def rank(
     the limits and the errors are those of ``evaluate``.
     """
     from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
+    from evenhand.evaluators.asking import check_attempts  # noqa: PLC0415
     from evenhand.profiles.ranking.design import RankingDesign  # noqa: PLC0415
     from evenhand.profiles.ranking.job import RankingJob  # noqa: PLC0415
     from evenhand.profiles.ranking.ranked_profiles import RankedProfiles  # noqa: PLC0415
@@ -157,7 +165,7 @@ def rank(
         judge=judge,
         kept=as_written(judge),
         design=RankingDesign(name=design, group_size=group_size, rounds=rounds, top=top, seed=seed),
-        max_attempts=max_attempts,
+        max_attempts=check_attempts(max_attempts, max_retries, where="rank"),
         ambiguous=ambiguous,
         name=name,
         prices=prices,
@@ -211,7 +219,8 @@ def audit(
     *,
     judge: object = None,
     repetitions: int | None = None,
-    max_attempts: int = 3,
+    max_attempts: int | None = None,
+    max_retries: int | None = None,
     ambiguous: Ambiguous = "ask_again",
     name: str | None = None,
     store: PlaceLike = "default",
@@ -250,6 +259,7 @@ def audit(
     ``score``.
     """
     from evenhand.engine.job import Pace, Scope  # noqa: PLC0415
+    from evenhand.evaluators.asking import check_attempts  # noqa: PLC0415
     from evenhand.profiles.audit.audit import Audit  # noqa: PLC0415
     from evenhand.profiles.audit.design import WHAT, AuditDesign  # noqa: PLC0415
     from evenhand.profiles.audit.job import audit_job  # noqa: PLC0415
@@ -266,7 +276,7 @@ def audit(
         repetitions=repetitions,
         judge=with_paths(judge, None if path is None else path.absolute().parent),
         kept=as_written(judge),
-        max_attempts=max_attempts,
+        max_attempts=check_attempts(max_attempts, max_retries, where="audit"),
         ambiguous=ambiguous,
         timeout=timeout,
     )

@@ -236,10 +236,18 @@ Suites = Annotated[
     typer.Argument(metavar="SUITE...", help="The suite files: .yaml or .json, or a table or .jsonl file next to one."),
 ]
 Profiles = Annotated[
-    str, typer.Argument(metavar="PROFILES", help="A .jsonl or .csv file, or a folder of .txt and .md files.")
+    str,
+    typer.Argument(
+        metavar="PROFILES", help="A .jsonl, .csv, .tsv or .parquet file, or a folder of .txt and .md files."
+    ),
 ]
 MaxAttempts = Annotated[
-    int, typer.Option("--max-attempts", metavar="N", min=1, help="How many times to ask for a usable reply.")
+    int | None,
+    typer.Option("--max-attempts", metavar="N", min=1, help="How many times to ask for a usable reply: 3 by default."),
+]
+MaxRetries = Annotated[
+    int | None,
+    typer.Option("--max-retries", metavar="N", min=0, help="The same, without the first time; give one of the two."),
 ]
 AmbiguousReplies = Annotated[
     str,

@@ -13,6 +13,10 @@ PROFILES: Final = "profiles"
 SCORING: Final = "scoring"
 RANKING: Final = "ranking"
 AUDIT: Final = "audit"
+# Beside the mode of a scoring: from which score on a profile passes, where somebody said so.
+PASS_MARK: Final = "pass_mark"  # noqa: S105 - no password
+# Profiles are scored from 0 to 10 (SPEC-K1), cases from 0 to 1.
+HIGHEST_OF_PROFILES: Final = 10
 
 
 def is_doctor(definition: Mapping[str, Any]) -> bool:
@@ -39,6 +43,37 @@ def is_scoring(definition: Mapping[str, Any]) -> bool:
 def is_ranking(definition: Mapping[str, Any]) -> bool:
     """Return whether a run ranks profiles."""
     return mode_of(definition) == RANKING
+
+
+def has_verdicts(definition: Mapping[str, Any]) -> bool:
+    """Return whether the cases of a run pass or fail: groups never do, profiles only where a pass mark was set.
+
+    >>> has_verdicts({"evaluators": []}), has_verdicts({"profiles": {"mode": "scoring"}})
+    (True, False)
+    >>> has_verdicts({"profiles": {"mode": "scoring", "pass_mark": 7}})
+    True
+    """
+    mode = mode_of(definition)
+    return mode is None or (mode == SCORING and definition[PROFILES].get(PASS_MARK) is not None)
+
+
+def criteria_of(definition: Mapping[str, Any]) -> str:
+    """Return by which criteria profiles are scored or ranked; empty for other runs.
+
+    >>> criteria_of({"profiles": {"mode": "scoring"}, "evaluators": [{"criteria": "Experience"}]})
+    'Experience'
+    """
+    evaluators = definition.get("evaluators") if mode_of(definition) is not None else None
+    first = evaluators[0] if isinstance(evaluators, list) and evaluators else None
+    criteria = first.get("criteria") if isinstance(first, Mapping) else None
+    return criteria if isinstance(criteria, str) else ""
+
+
+def highest_score(definition: Mapping[str, Any]) -> int | None:
+    """Return the highest score of a run as it is shown: 1, or 10 for profiles; None for a ranking, which has none."""
+    if is_ranking(definition):
+        return None
+    return HIGHEST_OF_PROFILES if is_scoring(definition) else 1
 
 
 def is_audit(definition: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from evenhand.domain.notebook import ShownInNotebooks
@@ -83,6 +83,16 @@ class Tally:
     pass_rate_interval: Interval | None = None
     clusters: int | None = None
     corrected: CorrectedNumbers | None = None
+
+    def scaled(self, highest: float) -> Tally:
+        """Return the same with scores from 0 to ``highest``."""
+        around = self.interval
+        return replace(
+            self,
+            mean=None if self.mean is None else self.mean * highest,
+            mean_if_errors_zero=None if self.mean_if_errors_zero is None else self.mean_if_errors_zero * highest,
+            interval=around and replace(around, low=around.low * highest, high=around.high * highest),
+        )
 
     @property
     def decided(self) -> int:

@@ -162,11 +162,12 @@ def check_attempts(max_attempts: object, max_retries: object, *, where: str) -> 
     for name, value, least in (("max_attempts", max_attempts, 1), ("max_retries", max_retries, 0)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise ConfigError(f"{where}: {name} is {value!r}; it must be an integer, {least} or more", key=name)
-    attempts = max_retries + 1 if isinstance(max_retries, int) else max_attempts
-    if max_attempts is not None and max_attempts != attempts:
+    if max_attempts is not None and max_retries is not None:
+        both = f"max_attempts {max_attempts} and max_retries {max_retries} are both given"
         raise ConfigError(
-            f"{where}: max_attempts {max_attempts} and max_retries {max_retries} disagree; give one", key="max_attempts"
+            f"{where}: {both}; give one of them (max_retries is one less than max_attempts)", key="max_attempts"
         )
+    attempts = max_retries + 1 if isinstance(max_retries, int) else max_attempts
     return attempts if isinstance(attempts, int) else DEFAULT_ATTEMPTS
 
 

@@ -74,10 +74,11 @@ class FieldAccuracy(BaseEvaluator):
     parse: Literal["strict", "tolerant"] = "strict"
     judge: Any = field(default=None, repr=False)
     max_attempts: int | None = None
+    max_retries: InitVar[int | None] = None
     ambiguous: Ambiguous = field(default="ask_again", metadata=KNOWN_IF_UNUSUAL)
     model: InitVar[str | None] = None
 
-    def __post_init__(self, model: str | None) -> None:
+    def __post_init__(self, max_retries: int | None, model: str | None) -> None:
         BaseEvaluator.__post_init__(self)
         self._set("fields", json_fields(self.fields, where=self.where))
         self._set("others", self.others or ("ignore" if self.fields else "exact"))
@@ -99,7 +100,7 @@ class FieldAccuracy(BaseEvaluator):
         self._check_places()
         if self.value is not None:
             self._set("value", self._json(self.value))
-        self._set("max_attempts", check_attempts(self.max_attempts, None, where=self.where))
+        self._set("max_attempts", check_attempts(self.max_attempts, max_retries, where=self.where))
         check_ambiguous(self.ambiguous, where=self.where)
         with about("judge"):
             asks = self.asks_judge({"fields": self.fields})

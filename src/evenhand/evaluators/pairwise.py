@@ -130,10 +130,11 @@ class PairwiseEvaluator(BaseEvaluator):
     criteria: str = ""
     score_from: Literal["auto", "text", "logprobs"] = "auto"
     max_attempts: int | None = None
+    max_retries: InitVar[int | None] = None
     ambiguous: Ambiguous = field(default="ask_again", metadata=KNOWN_IF_UNUSUAL)
     model: InitVar[str | None] = None
 
-    def __post_init__(self, model: str | None) -> None:
+    def __post_init__(self, max_retries: int | None, model: str | None) -> None:
         BaseEvaluator.__post_init__(self)
         if not isinstance(self.criteria, str):
             raise ConfigError(
@@ -144,7 +145,7 @@ class PairwiseEvaluator(BaseEvaluator):
                 f"{self.where}: score_from is {self.score_from!r}; it must be auto or text or logprobs",
                 key="score_from",
             )
-        self._set("max_attempts", check_attempts(self.max_attempts, None, where=self.where))
+        self._set("max_attempts", check_attempts(self.max_attempts, max_retries, where=self.where))
         check_ambiguous(self.ambiguous, where=self.where)
         with about("judge"):
             self._set("judge", registry.judge(self.judge, model=model))

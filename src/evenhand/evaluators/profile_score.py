@@ -30,14 +30,15 @@ class CriteriaEvaluator(BaseEvaluator):
     criteria: str
     judge: Any = field(default=None, repr=False)
     max_attempts: int | None = None
+    max_retries: InitVar[int | None] = None
     ambiguous: Ambiguous = field(default="ask_again", metadata=KNOWN_IF_UNUSUAL)
     model: InitVar[str | None] = None
 
-    def __post_init__(self, model: str | None) -> None:
+    def __post_init__(self, max_retries: int | None, model: str | None) -> None:
         BaseEvaluator.__post_init__(self)
         if not isinstance(self.criteria, str) or is_blank(self.criteria):
             raise ConfigError(f"{self.where}: criteria is {self.criteria!r:.80}; {self.told_to}", key="criteria")
-        self._set("max_attempts", check_attempts(self.max_attempts, None, where=self.where))
+        self._set("max_attempts", check_attempts(self.max_attempts, max_retries, where=self.where))
         check_ambiguous(self.ambiguous, where=self.where)
         with about("judge"):
             self._set("judge", registry.judge(self.judge, model=model))

@@ -11,12 +11,12 @@ from typing import Any, Final
 from evenhand import registry
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase, RunRecord
-from evenhand.domain.run_kind import PROFILES, SCORING, is_ranking, mode_of
+from evenhand.domain.run_kind import PASS_MARK, PROFILES, SCORING, is_ranking, mode_of
 from evenhand.domain.scale import is_finite_number
 from evenhand.engine.identity import describe
 from evenhand.engine.job import Following, Job
 from evenhand.evaluators.asking import DEFAULT_ATTEMPTS
-from evenhand.evaluators.profile_score import PROFILE_SCORE
+from evenhand.evaluators.profile_score import PROFILE_SCORE, SCALE
 from evenhand.evaluators.reading import ASK_AGAIN
 from evenhand.models.prices import PriceBook
 from evenhand.profiles.sources import ProfilesLike, profiles_from
@@ -58,22 +58,24 @@ class ProfileJob:
         evaluator: Mapping[str, Any],
         cases: Callable[[], Iterable[PlannedCase]],
         following: Following | None = None,
-        has_verdicts: bool = True,
+        has_verdicts: bool = False,
+        pass_at: float = 0,
     ) -> Job:
         """Make the job that the engine does; profiles are read, and their mistakes reported, when it is planned.
 
-        Without ``has_verdicts`` no profile passes or fails: a low score, or a lost pair, is no failure.
+        Without ``has_verdicts`` no profile passes or fails: a low score, or a lost pair, is no failure. With it, those
+        from ``pass_at`` on pass, which is from 0 to 1.
         """
+        thresholds = {"pass": pass_at, "borderline": pass_at} if has_verdicts else _ANY_SCORE
         own: dict[str, Any] = {**evaluator, "criteria": self.criteria, "max_attempts": self.max_attempts}
         if self.ambiguous != ASK_AGAIN:  # what is usual is not written down: older runs are the same
             own["ambiguous"] = self.ambiguous
-        if not has_verdicts:
-            own["thresholds"] = _ANY_SCORE
+        own["thresholds"] = thresholds
         client = registry.judge(self.judge)
         evaluators = (registry.evaluator({**own, "judge": client}),)
-        definition: dict[str, Any] = {"name": self.called, PROFILES: dict(mode), "evaluators": [own]}
-        if not has_verdicts:
-            definition["thresholds"] = _ANY_SCORE
+        definition: dict[str, Any] = {
+            "name": self.called, PROFILES: dict(mode), "evaluators": [own], "thresholds": thresholds,
+        }  # fmt: skip
         if self.kept is not None:
             definition["judge"] = self.kept
         elif self.judge is not None:
@@ -113,12 +115,26 @@ def require_suite(run: RunRecord) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringJob(ProfileJob):
-    """Profiles that are to be scored."""
+    """Profiles that are to be scored; with a ``pass_mark``, those with so many points pass, and the others fail."""
+
+    pass_mark: float | None = None
+
+    def __post_init__(self) -> None:
+        ProfileJob.__post_init__(self)
+        mark = self.pass_mark
+        if mark is not None and (not is_finite_number(mark) or not SCALE.low <= mark <= SCALE.high):
+            raise ConfigError(f"pass_mark is {mark!r:.80}; it must be a number from {SCALE.low:g} to {SCALE.high:g}")
 
     def job(self) -> Job:
         """Make the job that the engine does."""
-        evaluator = {"name": "score", "type": PROFILE_SCORE}
-        return self.job_with(mode={"mode": SCORING}, evaluator=evaluator, cases=self._cases)
+        mark = self.pass_mark
+        return self.job_with(
+            mode={"mode": SCORING} | ({} if mark is None else {PASS_MARK: mark}),
+            evaluator={"name": "score", "type": PROFILE_SCORE},
+            cases=self._cases,
+            has_verdicts=mark is not None,
+            pass_at=0 if mark is None else SCALE.unit(mark),
+        )
 
     def _cases(self) -> Iterator[PlannedCase]:
         for position, profile in enumerate(profiles_from(self.profiles)):

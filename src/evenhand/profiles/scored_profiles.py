@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.run_kind import is_scoring
+from evenhand.domain.run_kind import has_verdicts, is_scoring
 from evenhand.domain.summary import Interval
 from evenhand.engine.run import Run
 from evenhand.engine.store_location import DEFAULT, PlaceLike
 from evenhand.profiles import score_report
-from evenhand.profiles.scores import InvalidSample, ProfileScore, ScoringNumbers, by_score, numbers_of, profile_score
+from evenhand.profiles.score_spread import ScoreSpread
+from evenhand.profiles.scores import InvalidSample, ProfileScore, ScoringNumbers, by_score, profile_score, scoring_of
 from evenhand.reports.phrases import counted, score_text
 
 
@@ -47,15 +47,19 @@ class ScoredProfiles:
         return len(self.run)
 
     def __iter__(self) -> Iterator[ProfileScore]:
-        return map(profile_score, self.run)
+        return (profile_score(result, has_verdict=self._has_verdicts) for result in self.run)
 
     def by_score(self) -> list[ProfileScore]:
         """Return the profiles with the highest score first, and those without a score last."""
-        return by_score(self.run)
+        return by_score(self.run, has_verdicts=self._has_verdicts)
 
-    @functools.cached_property
+    @property
+    def _has_verdicts(self) -> bool:
+        return has_verdicts(self.run.record.definition)
+
+    @property
     def _numbers(self) -> ScoringNumbers:
-        return numbers_of(self.run.summary, self.run)
+        return scoring_of(self.run.whole_report)[0]
 
     @property
     def mean(self) -> float | None:
@@ -66,6 +70,21 @@ class ScoredProfiles:
     def interval(self) -> Interval | None:
         """The interval around the mean, from 0 to 10; None where there are too few scores."""
         return self._numbers.interval
+
+    @property
+    def median(self) -> float | None:
+        """The median of the profiles that were scored, from 0 to 10."""
+        return self.spread.median
+
+    @property
+    def standard_deviation(self) -> float | None:
+        """The standard deviation between the profiles; None below two."""
+        return self.spread.standard_deviation
+
+    @property
+    def spread(self) -> ScoreSpread:
+        """How the scores spread: median, standard deviation, histogram, and who has the highest one."""
+        return self._numbers.spread
 
     @property
     def total_retries(self) -> int:
@@ -81,6 +100,10 @@ class ScoredProfiles:
     def invalid_samples(self) -> tuple[InvalidSample, ...]:
         """The first fifty replies that could not be used, word for word, each with its profile and what was wrong."""
         return self._numbers.invalid_samples
+
+    def report(self) -> str:
+        """Return the scores as text for people: the best first, how they spread, and what trouble there was."""
+        return score_report.terminal(self.run.whole_report)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the scores as plain JSON values, in the order of the profiles."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, cast
 
 from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.evaluators.profile_score import SCALE
+from evenhand.profiles.score_spread import DIGITS, ScoreCounts, ScoreSpread
 from evenhand.reports.json import outcome_row
+from evenhand.reports.report import Report
 
 MOST_SAMPLES: Final = 50
 # The beginning of a long reply is enough to see what kind of reply it was.
@@ -26,6 +30,7 @@ class ProfileScore:
     ``spread`` is their standard deviation, None below two. The justification is that of the repeat nearest to the
     mean. ``status`` is ``scored``, ``error``, ``not_evaluated``, or ``pending`` in a run that has not finished.
     ``failures`` counts the repeats in which the judge gave no usable reply, and ``error`` is the last one's.
+    ``verdict`` is ``pass`` or ``fail`` where a pass mark was set, else None.
     """
 
     id: str
@@ -39,10 +44,14 @@ class ProfileScore:
     error: str | None = None
     cluster: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    verdict: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the score as plain JSON values."""
-        return {**asdict(self), "scores": list(self.scores), "attributes": dict(self.attributes)}
+        """Return the score as plain JSON values; without a pass mark, it has no verdict."""
+        row = {**asdict(self), "scores": list(self.scores), "attributes": dict(self.attributes)}
+        if self.verdict is None:
+            del row["verdict"]
+        return row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +67,7 @@ class InvalidSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringNumbers:
-    """The numbers of a whole run: mean and interval from 0 to 10, and how much trouble the judge made.
+    """The numbers of a whole run: mean, interval and spread from 0 to 10, and how much trouble the judge made.
 
     ``failures_by_profile`` has the profiles with failed repeats, and how many. ``invalid_samples`` are the first of
     the ``invalid_replies``.
@@ -66,6 +75,7 @@ class ScoringNumbers:
 
     mean: float | None
     interval: Interval | None
+    spread: ScoreSpread
     total_retries: int
     failures_by_profile: Mapping[str, int]
     invalid_replies: int
@@ -73,20 +83,22 @@ class ScoringNumbers:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers as plain JSON values."""
-        return asdict(self) | {"invalid_samples": [asdict(sample) for sample in self.invalid_samples]}
+        samples = [asdict(sample) for sample in self.invalid_samples]
+        return asdict(self) | {"spread": self.spread.as_dict(), "invalid_samples": samples}
 
 
-def profile_score(result: CaseResult) -> ProfileScore:
-    """Return the score of a profile from the result of its case."""
+def profile_score(result: CaseResult, *, has_verdict: bool = False) -> ProfileScore:
+    """Return the score of a profile from the result of its case; ``has_verdict`` where a pass mark was set."""
     evaluations = _evaluations(result)
     scored = [evaluation for evaluation in evaluations if evaluation.status is Status.SCORED]
     raws = [_raw(evaluation) for evaluation in scored]
     # While repeats are still to come, nothing is decided.
-    mean = statistics.fmean(raws) if raws and not result.pending else None
+    mean = None if result.pending else _mean(scored)
     errors = [evaluation.error for evaluation in evaluations if evaluation.error is not None]
+    outcome = outcome_row(result)
     return ProfileScore(
         id=result.id,
-        status=str(outcome_row(result)["status"]),
+        status=str(outcome["status"]),
         score=mean,
         spread=statistics.stdev(raws) if mean is not None and len(raws) > 1 else None,
         scores=tuple(raws),
@@ -98,71 +110,112 @@ def profile_score(result: CaseResult) -> ProfileScore:
         error=errors[-1] if errors else None,
         cluster=result.case.cluster,
         attributes=result.case.metadata,
+        verdict=outcome["verdict"] if has_verdict and mean is not None else None,
     )
 
 
-def by_score(results: Iterable[CaseResult]) -> list[ProfileScore]:
+def by_score(results: Iterable[CaseResult], *, has_verdicts: bool = False) -> list[ProfileScore]:
     """Return the scores of all profiles, the highest first; equal ones by id, and those without a score last."""
-    return sorted(map(profile_score, results), key=_from_the_top)
+    return sorted((profile_score(result, has_verdict=has_verdicts) for result in results), key=_from_the_top)
 
 
 def _from_the_top(profile: ProfileScore) -> tuple[bool, float, str]:
-    return profile.score is None, -(profile.score or 0.0), profile.id
+    return profile.score is None, -round(profile.score or 0.0, DIGITS), profile.id
 
 
-def scores_and_numbers(summary: Summary, results: Iterable[CaseResult]) -> tuple[list[ProfileScore], ScoringNumbers]:
-    """Return what ``by_score`` and ``numbers_of`` do, from one pass over the results."""
-    scores: list[ProfileScore] = []
+class Scoring:
+    """Takes in the results of a scoring one by one: its numbers, and the positions of the profiles, the best first.
 
-    def noted() -> Iterator[CaseResult]:
-        for result in results:
-            scores.append(profile_score(result))
-            yield result
+    Of each profile it keeps the id, the score and the position; all else is read again where it is shown.
+    """
 
-    numbers = numbers_of(summary, noted())
-    return sorted(scores, key=_from_the_top), numbers
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+        self._scores = array("d")
+        self._positions = array("q")
+        self._counts = ScoreCounts()
+        self._failures: dict[str, int] = {}
+        self._samples: list[InvalidSample] = []
+        self._invalid = 0
+
+    def add(self, result: CaseResult) -> None:
+        """Take in the result of a profile."""
+        evaluations = _evaluations(result)
+        score = None if result.pending else _mean(evaluations)
+        self._ids.append(result.id)
+        self._scores.append(-math.inf if score is None else round(score, DIGITS))
+        self._positions.append(result.position)
+        if score is not None:
+            self._counts.add(result.id, score)
+        for sample in _invalid_samples(result):
+            self._invalid += 1
+            if len(self._samples) < MOST_SAMPLES:
+                self._samples.append(sample)
+        if failed := sum(evaluation.status is Status.ERROR for evaluation in evaluations):
+            self._failures[result.id] = failed
+
+    def order(self) -> Sequence[int]:
+        """Return the positions, the highest score first; equal ones by id, and those without a score last."""
+        best = sorted(range(len(self._ids)), key=lambda place: (-self._scores[place], self._ids[place]))
+        return array("q", (self._positions[place] for place in best))
+
+    def numbers(self, summary: Summary) -> ScoringNumbers:
+        """Return the numbers of the run with such a summary."""
+        tally = from_0_to_10(summary.cases)
+        return ScoringNumbers(
+            mean=tally.mean,
+            interval=tally.interval,
+            spread=self._counts.spread(),
+            total_retries=summary.retries,
+            failures_by_profile=self._failures,
+            invalid_replies=self._invalid,
+            invalid_samples=tuple(self._samples),
+        )
 
 
 def numbers_of(summary: Summary, results: Iterable[CaseResult]) -> ScoringNumbers:
     """Return the numbers of a run from its summary and the results of its cases."""
-    failures: dict[str, int] = {}
-    samples: list[InvalidSample] = []
-    invalid = 0
+    scoring = Scoring()
     for result in results:
-        for sample in _invalid_samples(result):
-            invalid += 1
-            if len(samples) < MOST_SAMPLES:
-                samples.append(sample)
-        if failed := sum(evaluation.status is Status.ERROR for evaluation in _evaluations(result)):
-            failures[result.id] = failed
-    tally = from_0_to_10(summary.cases)
-    return ScoringNumbers(
-        mean=tally.mean,
-        interval=tally.interval,
-        total_retries=summary.retries,
-        failures_by_profile=failures,
-        invalid_replies=invalid,
-        invalid_samples=tuple(samples),
+        scoring.add(result)
+    return scoring.numbers(summary)
+
+
+def scoring_of(report: Report) -> tuple[ScoringNumbers, Sequence[int]]:
+    """Return the numbers of a run, and the positions of its profiles, the best first: read once and shared."""
+    return report.once(_read_scoring)
+
+
+def _read_scoring(report: Report) -> tuple[ScoringNumbers, Sequence[int]]:
+    scoring = Scoring()
+    for result in report.results():
+        scoring.add(result)
+    return scoring.numbers(report.summary), scoring.order()
+
+
+def best_first(report: Report, most: int | None = None) -> Iterable[CaseResult]:
+    """Return the results of a run, or of so ``most`` of its profiles, the highest score first."""
+    wanted = scoring_of(report)[1][:most]
+    if report.at is not None:
+        return report.at(wanted)
+    places = {position: place for place, position in enumerate(wanted)}
+    return sorted(
+        (result for result in report.results() if result.position in places), key=lambda one: places[one.position]
     )
 
 
 def from_0_to_10(tally: Tally) -> Tally:
     """Return the numbers of cases as profiles are scored."""
-    around = tally.interval
-    return replace(
-        tally,
-        mean=_times_ten(tally.mean),
-        mean_if_errors_zero=_times_ten(tally.mean_if_errors_zero),
-        interval=around and replace(around, low=around.low * SCALE.high, high=around.high * SCALE.high),
-    )
-
-
-def _times_ten(score: float | None) -> float | None:
-    return None if score is None else score * SCALE.high
+    return tally.scaled(SCALE.high)
 
 
 def _evaluations(result: CaseResult) -> list[Evaluation]:
     return [judgment.evaluation for judgment in result.judgments]
+
+
+def _mean(evaluations: Iterable[Evaluation]) -> float | None:
+    raws = [_raw(evaluation) for evaluation in evaluations if evaluation.status is Status.SCORED]
+    return statistics.fmean(raws) if raws else None
 
 
 def _raw(evaluation: Evaluation) -> float:

@@ -1,12 +1,12 @@
-"""Profiles from where they are: a JSONL or CSV file, a folder of texts, or what a program gives, one at a time."""
+"""Profiles from where they are: a file or a table, a folder of texts, or what a program gives, one at a time."""
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import os
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -15,13 +15,16 @@ from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.engine.compact_sets import IdSet
 from evenhand.evaluators.reading import parse_strict
+from evenhand.suites.parquet import ARROW_TABLES, read_arrow_table
+from evenhand.suites.tables import TABLES, read_table
+from evenhand.suites.values import MAX_BYTES, Piece, format_fault
 
 # What users may write for a profile, and for several.
 ProfileLike: TypeAlias = Profile | Mapping[str, Any] | str
 ProfilesLike: TypeAlias = str | os.PathLike[str] | Profile | Mapping[str, Any] | Iterable[ProfileLike]
 
 _TEXT_FILES: Final = (".txt", ".md")
-_ACCEPTED: Final = "profiles come from a .jsonl or .csv file, or from a folder of .txt and .md files"
+_ACCEPTED: Final = "profiles come from a .jsonl, .csv, .tsv or .parquet file, or from a folder of .txt and .md files"
 _PROFILE_KEYS: Final = ("id", "text", "cluster", "attributes")
 
 
@@ -69,15 +72,17 @@ def _located_profiles(source: ProfilesLike) -> Generator[tuple[str, Profile], No
 
 
 def _read(path: Path) -> Iterator[tuple[str, Profile]]:
+    ending = path.suffix.lower()
     try:
         if path.is_dir():
             yield from _folder(path)
-        elif path.suffix.lower() == ".jsonl":
+        elif ending == ".jsonl":
             with contextlib.closing(_lines(path)) as lines:
                 yield from _jsonl(path, lines)
-        elif path.suffix.lower() == ".csv":
-            with contextlib.closing(_lines(path)) as lines:
-                yield from _csv(path, lines)
+        elif ending in TABLES:
+            yield from _table(path, lambda check: read_table(path, check, such_as="id,text"), missing="")
+        elif ending in ARROW_TABLES:
+            yield from _table(path, lambda check: read_arrow_table(path, check))
         elif path.exists():
             raise ConfigError(f"{path}: {_ACCEPTED}")
         else:
@@ -100,33 +105,49 @@ def _jsonl(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
         yield where, _parse_profile(value, count, where)
 
 
-def _csv(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
-    reader = csv.reader(lines, strict=True)
-    try:
-        heading = next(reader, [])
-        if "text" not in heading:
-            raise ConfigError(f"{path}:1: the first line names the columns, and none of them is text")
-        if doubles := sorted({name for name in heading if heading.count(name) > 1}):
-            raise ConfigError(f"{path}:1: duplicate column {doubles[0]!r}")
-        count = 0
-        for row in reader:
-            if not row:  # a blank line
-                continue
-            where = f"{path}:{reader.line_num}"
-            if len(row) != len(heading):
-                raise ConfigError(f"{where}: {len(row)} cells, where the first line names {len(heading)} columns")
-            count += 1
-            cells: dict[str, Any] = dict(zip(heading, row, strict=True))
-            if not cells.get("cluster"):  # a table has no other way to say none
-                cells.pop("cluster", None)
-            yield where, _parse_profile(cells, count, where)
-    except csv.Error as error:
-        raise ConfigError(f"{path}:{reader.line_num}: not CSV: {error}; JSONL takes any text") from None
+def _table(
+    path: Path, read: Callable[[Callable[[list[str]], None]], Iterator[Piece]], *, missing: str | None = None
+) -> Iterator[tuple[str, Profile]]:
+    """Read the rows of a table; ``read`` takes what checks the heading, before it yields the first row.
+
+    ``missing`` is what an attribute is where its cell is empty.
+    """
+    keys: dict[str, str] = {}
+    rows = read(lambda names: keys.update(_keys_of(names)))
+    for count, row in enumerate(rows, 1):
+        if row.faults:
+            raise ConfigError(format_fault(path, row.faults[0]))
+        where = f"{path}:{row.line}"
+        cells = {keys[name]: missing if value is None else value for name, value in row.value.items()}
+        for key in ("cluster", "attributes"):  # a table has no other way to say none
+            if not cells.get(key):
+                cells.pop(key, None)
+        for key in ("id", "text"):  # refused where it is empty: profiles are named only where there is no such column
+            if key in cells and cells[key] is None:
+                cells[key] = ""
+        yield where, _parse_profile(cells, count, where)
+
+
+def _keys_of(names: list[str]) -> dict[str, str]:
+    """Return what each column of a table is: a key of a profile, in whatever case it is written, or an attribute."""
+    keys = {}
+    for name in names:
+        key = name.strip().lower()
+        keys[name] = key if key in _PROFILE_KEYS else name
+    for key in _PROFILE_KEYS:
+        if len(same := [name for name in names if keys[name] == key]) > 1:
+            raise ConfigError(f"columns {same[0]!r} and {same[1]!r} both name the {key}; rename or remove one")
+    if "text" not in keys.values():
+        raise ConfigError("the first line names the columns, and none of them is text; name one of them so")
+    return keys
 
 
 def _folder(path: Path) -> Iterator[tuple[str, Profile]]:
+    inside = path.resolve()
     for number, file in enumerate(sorted(entry for entry in path.iterdir() if not entry.name.startswith(".")), 1):
         # Refused rather than skipped: a profile left out would go unnoticed.
+        if file.is_symlink() and not file.resolve().is_relative_to(inside):
+            raise ConfigError(f"{file}: a symbolic link that leads out of the folder; copy the file into the folder")
         if file.suffix.lower() not in _TEXT_FILES or not file.is_file():
             raise ConfigError(f"{file}: not a .txt or .md file; keep only those in a folder of profiles")
         text = "".join(_lines(file))
@@ -136,7 +157,9 @@ def _folder(path: Path) -> Iterator[tuple[str, Profile]]:
 def _lines(path: Path) -> Generator[str, None, None]:
     """Read a file of UTF-8 line by line, with the line ends."""
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(iter(lambda: file.readline(MAX_BYTES + 1), b""), 1):
+            if len(line) > MAX_BYTES:
+                raise ConfigError(f"{path}:{number}: this line has more than {MAX_BYTES // 1_000_000} MB; split it")
             try:
                 text = line.decode()
             except UnicodeDecodeError as error:
@@ -156,17 +179,20 @@ def _parse_profile(item: object, number: int, where: str) -> Profile:
     if not isinstance(item, Mapping):
         raise ConfigError(f"{where}: a profile is an object with id and text, not {item!r:.80}")
     if "text" not in item:
-        raise ConfigError(f"{where}: the profile has no text")
+        hints = [f"; {key!r:.80} must be written text" for key in item if str(key).strip().lower() == "text"]
+        raise ConfigError(f"{where}: the profile has no text{''.join(hints[:1])}")
     others = {str(key): value for key, value in item.items() if key not in _PROFILE_KEYS}
     own = item.get("attributes") or {}
-    text = item["text"]
+    identity, text = item.get("id"), item["text"]
+    if isinstance(identity, Integral) and not isinstance(identity, bool):
+        identity = str(identity)  # tables and databases number their rows
     try:
         if not isinstance(own, Mapping):
             raise ConfigError(f"attributes must be an object, not {own!r:.80}")
         if doubles := sorted(others.keys() & own.keys()):
             raise ConfigError(f"{doubles[0]!r} is both a field and an attribute; leave one out")
         return Profile(
-            id=f"profile-{number}" if item.get("id") is None else item["id"],
+            id=f"profile-{number}" if identity is None else identity,
             text=storable(text) if isinstance(text, str) else text,
             attributes={**own, **others},
             cluster=item.get("cluster"),

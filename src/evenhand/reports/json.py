@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
@@ -176,6 +177,17 @@ def tally_row(tally: Tally) -> dict[str, Any]:
         "clusters": tally.clusters,
         **corrected_row(tally),
     }
+
+
+# What the numbers of cases say of passing and failing.
+_OF_VERDICTS: Final = frozenset(
+    ("pass", "borderline", "fail", "failed_unscored", "pass_rate", "pass_rate_interval", "pass_rate_bounds")
+)
+
+
+def without_verdicts(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers of cases that neither pass nor fail."""
+    return {name: value for name, value in row.items() if name not in _OF_VERDICTS}
 
 
 def moment(seconds: float) -> str:

@@ -217,7 +217,7 @@ def _slice_row(value: str, part: Slice) -> tuple[str, ...]:
     )
 
 
-def samples_sentence(summary: Summary, noun: str = "case") -> str:
+def samples_sentence(summary: Summary, noun: str = "case", *, has_verdicts: bool = True) -> str:
     """Say what is counted where each case was judged several times; empty where it was judged once.
 
     >>> samples_sentence(Summary(cases=Tally(n=10), repeat=3))
@@ -226,7 +226,7 @@ def samples_sentence(summary: Summary, noun: str = "case") -> str:
     if summary.repeat == 1:
         return ""
     samples, total = counted(summary.cases.n * summary.repeat, "sample"), counted(summary.cases.n, noun)
-    once = f"each {noun} counts once, by its mean score and its median verdict"
+    once = f"each {noun} counts once, by its mean score{' and its median verdict' if has_verdicts else ''}"
     return f"{samples} of {total}: {once}"
 
 

@@ -17,7 +17,7 @@ from evenhand.domain.evaluation import Attempt
 from evenhand.domain.message import Message
 from evenhand.domain.run import RunRecord
 from evenhand.reports.html.case import CaseView, GroupView
-from evenhand.reports.html.judgment import RANKED, AnswerView, JudgmentView, attempt_views, attempts_phrase
+from evenhand.reports.html.judgment import RANKED, SCORED, AnswerView, JudgmentView, attempt_views, attempts_phrase
 from evenhand.reports.phrases import Standing, counted
 from evenhand.reports.safe_text import plain, plain_lines, strict_json
 from evenhand.reports.terminal import marked, printed
@@ -60,9 +60,10 @@ def _judgments_in(views: Sequence[JudgmentView | AnswerView]) -> list[JudgmentVi
 
 
 def _mark(view: CaseView | JudgmentView) -> Text:
-    """Write the verdict and the score; a group that was ranked has neither."""
-    if view.is_ranked:
-        return Text(f"{Standing.PASS.glyph} {RANKED}", style="green")
+    """Write the verdict and the score; a group that was ranked has neither, and not every profile a verdict."""
+    if view.outcome in (RANKED, SCORED):
+        score = "" if view.score is None else f" {view.score}"
+        return Text(f"{Standing.PASS.glyph} {view.outcome}{score}", style="green")
     return marked(view.standing, "" if view.score is None else f" {view.score}")
 
 

@@ -59,6 +59,16 @@ WORDS: Final = (
         link="/help/numbers#intervals",
     ),
     Word(
+        label="median",
+        sentence="Half of the scores are higher than it or equal, and half are lower or equal.",
+        link="/help/profiles#how-scores-spread",
+    ),
+    Word(
+        label="standard deviation",
+        sentence="How far scores typically lie from their mean: those of different profiles, on the same scale.",
+        link="/help/profiles#how-scores-spread",
+    ),
+    Word(
         label="mean",
         others=("mean score", "means", "mean of a", "mean of b"),
         sentence=(

@@ -8,6 +8,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment
 
+from evenhand.domain.run_kind import criteria_of, has_verdicts
 from evenhand.reports.html.renderer import environment
 from evenhand.server.explanations import collected, explained, explanations, word
 from evenhand.server.settings import settings_of
@@ -16,7 +17,13 @@ from evenhand.server.settings import settings_of
 def templates() -> Environment:
     """Return the environment with the templates of the pages and those that they share with reports."""
     made = environment("evenhand.server")
-    made.globals.update(word=word, explained=explained, explanations=explanations)
+    made.globals.update(
+        word=word,
+        explained=explained,
+        explanations=explanations,
+        has_verdicts=has_verdicts,
+        criteria_of=criteria_of,
+    )
     return made
 
 

@@ -26,7 +26,7 @@ def test_runs_are_listed_newest_first_with_their_means(
 
     assert lines[0].split() == ["run", "suite", "status", "began", "cases", "errors", "mean", "95", "%"]
     assert re.fullmatch(r"\S+  other +finished +\d{4}-\d\d-\d\d \d\d:\d\d UTC +2 +2 +–  –", lines[1])
-    assert re.fullmatch(rf"{finished}  suite +finished .* 3 +0  1\.00  \[0\.44, 1\.00\]", lines[2])
+    assert re.fullmatch(rf"{finished}  suite +finished .* 3 +0 +1\.00  \[0\.44, 1\.00\]", lines[2])
     assert len(command("runs", "list", "--limit", "1").out.splitlines()) == 2
 
 

@@ -45,7 +45,7 @@ def people(folder: Path) -> Path:
 def test_the_table_has_the_highest_score_first_and_says_what_failed(
     people: Path, judge: Any, command: Callable[..., Any]
 ) -> None:
-    done = command("score", "people.jsonl", *USUAL, "--max-attempts", "2", "-o", "scores.csv")
+    done = command("score", "people.jsonl", *USUAL, "--max-retries", "1", "-o", "scores.csv")
 
     assert done.code == 101
     assert [line.split()[:4] for line in done.out.splitlines()[4:7]] == [
@@ -56,6 +56,36 @@ def test_the_table_has_the_highest_score_first_and_says_what_failed(
     with Path("scores.csv").open(newline="") as file:
         assert [row["id"] for row in csv.DictReader(file)] == ["anna", "ben", "lia"]
     assert len(judge.asked) == 4
+
+
+def test_scores_are_from_0_to_10_everywhere_and_nobody_fails_without_a_mark(
+    people: Path, judge: Any, command: Callable[..., Any]
+) -> None:
+    done = command("score", "people.jsonl", *USUAL, "--max-attempts", "1", "-o", "s.xml", "-o", "s.html", "-o", "s.md")
+    listed = command("runs", "list").out.splitlines()[1]
+    (row,) = command("runs", "list", "--json").json
+    shown = command("report", "--json").json
+    case = command("show", "anna")
+
+    assert "median 5.75, standard deviation 3.18, from 3.50 to 8.00" in done.out
+    assert "  8–9  1  ████" in done.out
+    assert listed.endswith("5.75  [0.08, 9.95] (0–10)")
+    assert (row["scale"], row["summary"]["mean"], "pass_rate" in row["summary"]) == (10, 5.75, False)
+    assert (shown["summary"]["mean"], "pass" in shown["summary"]) == (5.75, False)
+    assert "✓ scored 8.00 of 10" in case.out
+    for told in (done.out, case.out, Path("s.xml").read_text(), Path("s.md").read_text()):
+        assert not re.search(r"\b(pass|borderline|fail|fails)\b", told)
+
+
+def test_a_pass_mark_says_who_passes(people: Path, judge: Any, command: Callable[..., Any]) -> None:
+    done = command("score", "people.jsonl", *USUAL, "--max-attempts", "1", "--pass-mark", "5")
+    wrong = command("score", "people.jsonl", *USUAL, "--pass-mark", "11")
+
+    assert [line.split()[:5] for line in done.out.splitlines()[4:7]] == [
+        ["8.00", "–", "0", "pass", "anna"], ["3.50", "–", "0", "fail", "ben"], ["error", "–", "1", "–", "lia"],
+    ]  # fmt: skip
+    assert "a profile passes with 5 points or more" in done.out
+    assert (wrong.code, "pass_mark is 11.0; it must be a number from 0 to 10" in wrong.err) == (2, True)
 
 
 def test_repeats_show_how_far_scores_lie_apart(
@@ -147,7 +177,11 @@ def test_an_estimate_asks_nobody_and_leaves_no_run(people: Path, judge: Any, com
         (("people.jsonl", "--criteria", "x"), "no judge: give --judge"),
         (("people.jsonl", "--criteria", " ", "--judge", "openai/a"), "criteria is ' '"),
         (("people.jsonl", "--criteria", "@nowhere.md", "--judge", "openai/a"), "--criteria: nowhere.md: No such file"),
-        (("nowhere.csv", *USUAL), "nowhere.csv: it cannot be read"),
+        (("nowhere.csv", *USUAL), "nowhere.csv: there is no such file"),
+        (
+            ("people.jsonl", *USUAL, "--max-attempts", "3", "--max-retries", "2"),
+            "max_retries 2 are both given; give one",
+        ),
         (("people.jsonl", *USUAL, "-o", "scores.xls"), "unknown extension .xls"),
         (("people.jsonl", *USUAL, "--only", "ana"), "no case has the id 'ana'; did you mean 'anna'?"),
         (("broken.jsonl", *USUAL), "broken.jsonl:2: the profile has no text"),

@@ -264,6 +264,44 @@ def test_a_pair_shows_what_was_said_in_each_order(client: TestClient, db: str) -
     assert "p1 shown first, p0 second: p1 is better" in told
 
 
+def test_criteria_are_on_top_and_a_row_leads_to_text_attributes_and_reasons(
+    client: TestClient, db: str, parsed: Callable[[Any], Any]
+) -> None:
+    people = [Profile(id=f"p {n}&", text=f"worth {n}\nand <b>bold</b>", attributes={"city": "Graz"}) for n in range(4)]
+    run = rank(people, criteria="Worth in euros", judge=ordered, group_size=2 + 2, rounds=2, store=db).run.id
+
+    board = client.get(f"/runs/{run}/ranking")
+    shown = parsed(board)
+    told = shown_in(board.text)
+    assert told.index("Criteria Worth in euros") < told.index("4 profiles ranked")
+    assert told.count("city: Graz") == 4
+    addresses = [one.attributes["data-from"] for one in shown.all("details") if "data-from" in one.attributes]
+    assert len(addresses) == 4
+    assert addresses == [one.attributes["href"] for one in shown.all("a") if one.text == "Open the profile"]
+
+    about = client.get(addresses[0])
+
+    assert "worth 3 and &lt;b&gt;bold&lt;/b&gt;" in shown_in(about.text)
+    assert "city Graz" in shown_in(about.text)
+    assert shown_in(about.text).count("place 1 of 4 Years.") == 2
+    assert f"/runs/{run}/results/0" in about.text
+
+
+def test_a_pair_of_a_profile_has_the_outcome_for_its_place(client: TestClient, db: str) -> None:
+    run = rank(PROFILES[:2], criteria="Worth", judge=better, group_size=2, rounds=1, store=db).run.id
+
+    told = shown_in(client.get(f"/runs/{run}/ranking/profile?id=p1").text)
+
+    assert "worth 1" in told
+    assert "p1 &gt; p0" in told
+
+
+def test_a_profile_that_is_not_there_is_not_found(client: TestClient, ranked: str, audited: str) -> None:
+    assert client.get(f"/runs/{ranked}/ranking/profile?id=nobody").status_code == 404
+    assert client.get(f"/runs/{ranked}/ranking/profile?id={'x' * 201}").status_code == 422
+    assert client.get(f"/runs/{audited}/ranking/profile?id=p1").status_code == 409
+
+
 def test_rankings_are_not_compared_nor_pinned(
     client: TestClient, ranked: str, db: str, post: Callable[..., Any], parsed: Callable[[Any], Any]
 ) -> None:
@@ -349,6 +387,119 @@ def test_the_page_of_an_audit_leads_there_and_has_scores_from_0_to_10(client: Te
     best = client.get(f"/api/runs/{audited}/evaluations?sort=score&descending=true").json()["items"][0]
     assert "6.50 of 10" in client.get(f"/runs/{audited}/results/{best['position']}").text
     assert "max_group_effect" in client.get(f"/runs/{audited}/download.json").text
+
+
+# Scores
+
+
+def by_worth(messages: Any) -> str:
+    worth = int(re.findall(r"worth (\d+)", messages[-1]["content"])[-1])
+    return "no" if worth == 5 else json.dumps({"score": min(worth, 9), "justification": f"It is worth {worth}."})
+
+
+@pytest.fixture
+def scored(client: TestClient, db: str) -> str:
+    """Twelve profiles with scores of which three are the highest, and one without."""
+    return score(PROFILES, criteria="Worth in euros", judge=by_worth, store=db, max_attempts=1).run.id
+
+
+VERDICTS = re.compile(r"\b(pass|passed|passes|borderline|fail|fails|verdicts?)\b", re.IGNORECASE)
+
+
+def shown_in(page: str) -> str:
+    """Return the words of a page, without its frame, the explanations of words, and the definition of the run."""
+    main = page.partition("<main")[2].partition("</main>")[0]
+    main = re.sub(r'<details class="fold"><summary>Definition.*?</details>', "", main, flags=re.DOTALL)
+    main = re.sub(r"<div[^>]* popover.*?</div>", "", main, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", main))
+
+
+def without_texts(page: str) -> str:
+    """Leave out what models were asked and said, word for word."""
+    return re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL)
+
+
+def test_a_scoring_shows_its_best_profiles_with_their_reasons_and_how_scores_spread(
+    client: TestClient, scored: str, parsed: Callable[[Any], Any]
+) -> None:
+    answer = client.get(f"/runs/{scored}")
+    told, shown = shown_in(answer.text), parsed(answer)
+
+    assert "Criteria Worth in euros" in told
+    assert "Scores from 0 to 10: mean 5.27" in told
+    assert "Median 6.00, standard deviation 3.41, from 0.00 to 9.00." in told
+    assert "3 profiles share the top score of 9.00: p10, p11 and p9." in told
+    assert "Histogram of profile scores" in [one.text for one in shown.all("title")]
+    places = [told.index(f"It is worth {worth}.") for worth in (10, 11, 9, 8, 7)]
+    assert places == sorted(places)
+    assert "All 12 profiles, the best first" in told
+
+
+@pytest.mark.parametrize("address", ["", "/results", "/evaluations", "/results/3", "/results/5"])
+def test_no_page_of_a_scoring_shows_a_verdict(client: TestClient, scored: str, address: str) -> None:
+    assert not VERDICTS.search(shown_in(without_texts(client.get(f"/runs/{scored}{address}").text)))
+
+
+@pytest.mark.parametrize("address", ["", "/ranking", "/results", "/evaluations", "/results/0"])
+def test_no_page_of_a_ranking_shows_a_verdict(client: TestClient, ranked: str, address: str) -> None:
+    assert not VERDICTS.search(shown_in(without_texts(client.get(f"/runs/{ranked}{address}").text)))
+
+
+@pytest.mark.parametrize("address", ["", "/results", "/evaluations", "/results/0"])
+def test_no_page_of_an_audit_shows_a_verdict(client: TestClient, audited: str, address: str) -> None:
+    assert not VERDICTS.search(shown_in(without_texts(client.get(f"/runs/{audited}{address}").text)))
+
+
+def test_lists_of_a_scoring_begin_with_the_best(client: TestClient, scored: str, parsed: Callable[[Any], Any]) -> None:
+    first, other = (parsed(client.get(f"/runs/{scored}/results{query}")) for query in ("", "?sort=position"))
+
+    assert [one.text for one in first.all("a", class_="title")][:5] == ["p9", "p10", "p11", "p8", "p7"]
+    assert [one.text for one in first.all("a", class_="title")][-1] == "p5"
+    assert [one.text for one in other.all("a", class_="title")][:3] == ["p0", "p1", "p2"]
+    assert first.all("select", name="verdict") == []
+
+
+def test_a_list_of_runs_has_the_mean_from_0_to_10_and_no_pass_rate(client: TestClient, scored: str) -> None:
+    for address in ("/", "/runs"):
+        told = shown_in(client.get(address).text)
+        (row,) = re.findall(r"profiles (?:finished )?.*?\(0–10\)", told)
+        assert "5.27" in row, address
+        assert "%" not in row, address
+        assert " of 11 " not in row, address
+
+
+def test_a_pass_mark_brings_verdicts_to_the_pages(client: TestClient, db: str, parsed: Callable[[Any], Any]) -> None:
+    run = score(PROFILES[:5], criteria="Worth", judge=by_worth, store=db, pass_mark=3).run.id
+
+    told = shown_in(client.get(f"/runs/{run}").text)
+
+    assert "A profile passes with 3 points or more." in told
+    assert "pass rate 0.40" in told
+    assert "borderline 0" not in told
+    assert parsed(client.get(f"/runs/{run}/results")).all("select", name="verdict") != []
+
+
+def test_the_trend_of_scorings_is_that_of_their_means(client: TestClient, scored: str) -> None:
+    told = shown_in(client.get(f"/trend?run={scored}").text)
+
+    assert "Mean score" in told
+    assert "Pass rate" not in told
+    assert "5.27" in told
+
+
+def test_scores_that_take_long_to_count_come_later(
+    client: TestClient, scored: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: Any) -> Any:
+        raise TimeoutError
+
+    monkeypatch.setattr(ProfileNumbers, "scored", late)
+
+    told = shown_in(client.get(f"/runs/{scored}").text)
+
+    assert "mean 5.27" in told
+    assert "Median" not in told
+    assert "How the scores of 12 profiles spread is being computed." in told
 
 
 def test_scores_of_profiles_are_asked_for_from_0_to_10(client: TestClient, db: str) -> None:

@@ -18,6 +18,7 @@ from evenhand.cli.options import (
     Json,
     Judge,
     MaxAttempts,
+    MaxRetries,
     Quiet,
     Repeat,
     RunOptions,
@@ -28,6 +29,7 @@ from evenhand.cli.runs.overrides import CommandScope
 from evenhand.cli.runs.session import open_session
 from evenhand.cli.runs.start import NewRun, start_run
 from evenhand.domain.exit_code import ExitCode
+from evenhand.evaluators.asking import check_attempts
 from evenhand.evaluators.reading import ASK_AGAIN
 from evenhand.models.resolve import unasked
 from evenhand.profiles.audit.artifacts import require_free, write_artifacts
@@ -45,7 +47,8 @@ def run_audit(
     design: Annotated[str, typer.Argument(metavar="DESIGN", help="A YAML file with template, factors and groups.")],
     *,
     judge: Judge = None,
-    max_attempts: MaxAttempts = 3,
+    max_attempts: MaxAttempts = None,
+    max_retries: MaxRetries = None,
     ambiguous: AmbiguousReplies = ASK_AGAIN,
     repeat: Repeat = None,
     estimate: Estimate = False,
@@ -74,7 +77,7 @@ def run_audit(
         repetitions=repeat,
         judge=with_paths(judge, Path(design).absolute().parent),
         kept=judge,
-        max_attempts=max_attempts,
+        max_attempts=check_attempts(max_attempts, max_retries, where="audit"),
         ambiguous=ambiguous,
         timeout=options.timeout,
     )

@@ -14,6 +14,7 @@ from evenhand.cli.options import (
     Judge,
     Limit,
     MaxAttempts,
+    MaxRetries,
     Only,
     Profiles,
     Repeat,
@@ -27,6 +28,7 @@ from evenhand.cli.runs.session import open_session
 from evenhand.cli.runs.start import NewRun, start_run
 from evenhand.domain.exit_code import ExitCode
 from evenhand.engine import estimate as estimates
+from evenhand.evaluators.asking import check_attempts
 from evenhand.evaluators.reading import ASK_AGAIN
 from evenhand.models.resolve import unasked
 from evenhand.profiles.job import ScoringJob
@@ -39,7 +41,12 @@ def score(
     *,
     criteria: Annotated[str, text_option("--criteria", f"What profiles are scored by. {TEXT_SOURCES}")],
     judge: Judge = None,
-    max_attempts: MaxAttempts = 3,
+    pass_mark: Annotated[
+        float | None,
+        typer.Option("--pass-mark", metavar="N", help="From which score on a profile passes; by default, none does."),
+    ] = None,
+    max_attempts: MaxAttempts = None,
+    max_retries: MaxRetries = None,
     ambiguous: AmbiguousReplies = ASK_AGAIN,
     repeat: Repeat = None,
     only: Only = None,
@@ -50,9 +57,10 @@ def score(
     """Score profiles from 0 to 10 by criteria.
 
     The judge sees the criteria and the text of one profile, and replies with a score and a justification. If a reply
-    is unusable, the judge is asked again. The table is sorted by score, with the spread over repeats and the failures.
-    The result is a run like any other: see `evenhand report` and `evenhand resume`. The exit codes are those of
-    `evenhand run`.
+    is unusable, the judge is asked again. The table is sorted by score, with the justification, the spread over repeats
+    and the failures; below it are the mean, the median, the standard deviation and a histogram. No profile passes or
+    fails, unless there is a pass mark. The result is a run like any other: see `evenhand report` and `evenhand resume`.
+    The exit codes are those of `evenhand run`.
     """
     judge = require_judge(judge)
     with open_session(ctx, options) as session, unasked(estimate):
@@ -61,7 +69,8 @@ def score(
             criteria=read_text("--criteria", criteria),
             judge=judge,
             kept=judge,
-            max_attempts=max_attempts,
+            pass_mark=pass_mark,
+            max_attempts=check_attempts(max_attempts, max_retries, where="score"),
             ambiguous=ambiguous,
             timeout=options.timeout,
         ).job()
@@ -94,7 +103,8 @@ def rank(
     ] = None,
     top: Annotated[int | None, typer.Option("--top", metavar="N", help="Show only the best N.")] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 1,
-    max_attempts: MaxAttempts = 3,
+    max_attempts: MaxAttempts = None,
+    max_retries: MaxRetries = None,
     ambiguous: AmbiguousReplies = ASK_AGAIN,
     estimate: Estimate = False,
     options: RunOptions,
@@ -123,7 +133,7 @@ def rank(
             judge=judge,
             kept=judge,
             design=ranking,
-            max_attempts=max_attempts,
+            max_attempts=check_attempts(max_attempts, max_retries, where="rank"),
             ambiguous=ambiguous,
             timeout=options.timeout,
         ).job()

@@ -103,7 +103,7 @@ def show_case(
         for result in results:
             console.result(strict_json(case_row(result)))
         return
-    from evenhand.profiles.ranking.group_view import case_view  # noqa: PLC0415 - not for reports and comparisons
+    from evenhand.profiles.case_view import case_view  # noqa: PLC0415 - not for reports and comparisons
     from evenhand.reports.terminal_case import terminal_case  # noqa: PLC0415 - it loads rich
 
     texts = [

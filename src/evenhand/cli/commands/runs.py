@@ -14,18 +14,18 @@ from evenhand.cli.runs.finish import report_of, show
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import TAGS, RunRecord, RunStatus
-from evenhand.domain.run_kind import is_ranking
+from evenhand.domain.run_kind import has_verdicts, highest_score
 from evenhand.domain.summary import Tally
 from evenhand.engine.overview import listed_overview
 from evenhand.engine.store_location import StoreLocation
-from evenhand.reports.json import moment, tally_row
+from evenhand.reports.json import moment, tally_row, without_verdicts
 from evenhand.reports.phrases import NONE, counted, interval_text, moment_text, score_text
 from evenhand.reports.safe_text import plain, strict_json
 from evenhand.store.results import count_evaluations
 from evenhand.store.store import Store
 from evenhand.store.verification import Verified, verify_database, verify_run
 
-_WIDTHS: Final = (-20, -24, -11, -20, 9, 6, 4)
+_WIDTHS: Final = (-20, -24, -11, -20, 9, 6, 5)
 
 
 def _line(*cells: str) -> str:
@@ -45,24 +45,25 @@ class ListedRun:
     """A run in the list; ``status`` is ``interrupted`` also for a run that was killed and could not store that.
 
     ``tally`` is None for a run in progress that is too large to be counted for a list; ``evaluations`` is how many it
-    has by now, of all rounds.
+    has by now, of all rounds. Its scores are from 0 to ``scale``, which is None for a ranking.
     """
 
     run: RunRecord
     status: RunStatus
     tally: Tally | None
     evaluations: int
+    scale: int | None
 
     @classmethod
     def of(cls, store: Store, run: RunRecord) -> ListedRun:
         """Return a run with its numbers."""
         is_unfinished = run.status in (RunStatus.RUNNING, RunStatus.PLANNING)
         status = RunStatus.INTERRUPTED if is_unfinished and not store.runs.in_hand(run) else run.status
-        overview = listed_overview(store, run)
-        tally = None if overview is None else overview.summary.cases
-        if tally is not None and is_ranking(run.definition):  # the score of a group says only that it was ranked
+        overview, scale = listed_overview(store, run), highest_score(run.definition)
+        tally = None if overview is None else overview.summary.cases.scaled(scale or 1)
+        if tally is not None and scale is None:  # the score of a group says only that it was ranked
             tally = replace(tally, mean=None, interval=None, mean_if_errors_zero=None)
-        return cls(run=run, status=status, tally=tally, evaluations=count_evaluations(store, run))
+        return cls(run=run, status=status, tally=tally, evaluations=count_evaluations(store, run), scale=scale)
 
     def line(self) -> str:
         """Return the run as a line of the table."""
@@ -70,7 +71,8 @@ class ListedRun:
         if tally is None:
             errors, found = NONE, (NONE, f"{counted(self.evaluations, 'evaluation')} so far")
         else:
-            errors, found = f"{tally.errors:,}", (score_text(tally.mean), interval_text(tally.interval))
+            scale = f" (0–{self.scale})" if self.scale not in (None, 1) else ""
+            errors, found = f"{tally.errors:,}", (score_text(tally.mean), interval_text(tally.interval) + scale)
         return _line(
             run.id,
             plain(f"{run.name}: {run.label}" if run.label else run.name, 24),
@@ -96,8 +98,13 @@ class ListedRun:
             "cases": run.cases,
             "repeat": run.repeat,
             "evaluations": self.evaluations,
-            "summary": None if self.tally is None else tally_row(self.tally),
+            "scale": self.scale,
+            "summary": None if self.tally is None else self._summary(self.tally),
         }
+
+    def _summary(self, tally: Tally) -> dict[str, Any]:
+        row = tally_row(tally)
+        return row if has_verdicts(self.run.definition) else without_verdicts(row)
 
 
 def show_verified(verified: Verified, console: Console) -> None:

@@ -6,10 +6,10 @@
   const search = document.getElementById("search");
   const openAll = document.getElementById("open");
   const body = table.tBodies[0];
-  const rows = [...body.rows]; // in the suite's order
+  const rows = [...body.rows]; // in the order of the report
   const chips = [...document.querySelectorAll("#tools button[data-standing]")];
   const heads = [...table.tHead.rows[0].cells].slice(0, -1);
-  const severity = ["error", "fail", "borderline", "pass", "not_evaluated", "pending"];
+  const severity = ["error", "fail", "borderline", "pass", "scored", "ranked", "not_evaluated", "pending"];
   const collator = new Intl.Collator(undefined, { numeric: true });
   const texts = new Map();
   let state = { only: [], find: "", sort: -1, down: false };
@@ -30,7 +30,9 @@
 
   function key(row, column) {
     if (column === 0) return row.querySelector(".id").textContent;
-    if (column === 1) return severity.indexOf(row.dataset.standing);
+    const by = heads[column].dataset.by;
+    if (by === "standing") return severity.indexOf(row.dataset.standing);
+    if (by === "text") return row.cells[column].textContent;
     const value = row.cells[column].dataset.value;
     return value === undefined ? null : Number(value);
   }
@@ -119,7 +121,7 @@
     button.type = "button";
     button.append(...head.childNodes);
     head.append(button);
-    // Up, down, and back to the suite's order.
+    // Up, down, and back to the order of the report.
     button.addEventListener("click", () => {
       if (state.sort !== column) change({ sort: column, down: false });
       else change(state.down ? { sort: -1, down: false } : { down: true });

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Status
 from evenhand.domain.json_codec import case_to
 from evenhand.domain.message import Message, messages_from
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.verdict import Verdict
-from evenhand.reports.html.judgment import AnswerView, JudgmentView, score_out_of
+from evenhand.reports.html.judgment import AnswerView, JudgmentView, outcome_of, score_out_of
 from evenhand.reports.phrases import Standing, cost_text, counted, score_text
 from evenhand.reports.safe_text import plain
 from evenhand.reports.summary import blamed
@@ -49,12 +50,14 @@ class GroupView:
 class CaseView:
     """A case with everything that is known about it.
 
-    Scores range from 0 to ``scale``, which is None for a group of a ranking. Metadata under a name in
+    Scores range from 0 to ``scale``, which is None for a group of a ranking. ``has_verdicts`` is false for profiles
+    that are scored without a pass mark. Metadata under a name in
     ``metadata_shown`` is shown as something else.
     """
 
     result: CaseResult
     scale: int | None = 1
+    has_verdicts: bool = True
     group: GroupView | None = None
     metadata_shown: frozenset[str] = frozenset()
 
@@ -96,9 +99,19 @@ class CaseView:
         return self.reference is not None or bool(self.expected_messages) or self.case.expected_outcome is not None
 
     @property
-    def is_ranked(self) -> bool:
-        """Whether it is a group that was ranked."""
-        return self.scale is None and self.standing.scored
+    def outcome(self) -> str:
+        """Its standing as it is shown."""
+        return outcome_of(self.standing, self.scale, has_verdicts=self.has_verdicts)
+
+    @property
+    def why(self) -> str:
+        """The reasons for its score: those of the sample that is nearest to it; or the error."""
+        evaluations = [judgment.evaluation for judgment in self.result.judgments]
+        score = self.result.outcome.score if self.standing.scored else None
+        if score is None:
+            return next((evaluation.error for evaluation in evaluations[::-1] if evaluation.error is not None), "")
+        counted = [evaluation for evaluation in evaluations if evaluation.status is Status.SCORED]
+        return min(counted, key=lambda evaluation: abs((evaluation.score or 0.0) - score)).reasoning if counted else ""
 
     @property
     def score(self) -> str | None:
@@ -111,7 +124,7 @@ class CaseView:
         return list(self._facts())
 
     def _facts(self) -> Iterator[str]:
-        result, outcome = self.result, self.result.outcome
+        result = self.result
         if isinstance(model := result.case.metadata.get("model"), str):
             yield model
         if result.case.cluster not in (None, result.case.metadata.get("test_case")):
@@ -125,18 +138,24 @@ class CaseView:
             yield f"{blamed(result)} failed: {means}"
         if self.scale is None:
             return
-        if self.standing is Standing.FAIL and outcome.score is None:
-            yield f"fails because a required evaluator fails; no score, since {blamed(result)} failed too"
-        elif self.standing is Standing.FAIL and result.thresholds.verdict(outcome.score or 0.0) is not Verdict.FAIL:
-            yield "fails because a required evaluator fails"
+        if self.has_verdicts and self.standing is Standing.FAIL:
+            yield from self._why_it_fails()
         if len(samples := result.by_sample) > 1:
             yield f"{len(samples)} samples: {', '.join(map(self._sample, samples))}"
+
+    def _why_it_fails(self) -> Iterator[str]:
+        score = self.result.outcome.score
+        if score is None:
+            yield f"fails because a required evaluator fails; no score, since {blamed(self.result)} failed too"
+        elif self.result.thresholds.verdict(score) is not Verdict.FAIL:
+            yield "fails because a required evaluator fails"
 
     def _sample(self, sample: CaseScore) -> str:
         standing = Standing.of(sample)
         if not standing.scored or sample.score is None:
             return f"{standing.glyph} {standing.word}"
-        return f"{standing.glyph} {score_text(sample.score * (self.scale or 1))}"
+        score = score_text(sample.score * (self.scale or 1))
+        return f"{standing.glyph} {score}" if self.has_verdicts else score
 
     @property
     def input_messages(self) -> list[Message]:
@@ -172,7 +191,9 @@ class CaseView:
 
     def _judgment(self, judgment: Judgment) -> JudgmentView:
         has_siblings = len({other.sample for other in self.result.judgments}) > 1
-        return JudgmentView(judgment=judgment, has_siblings=has_siblings, scale=self.scale)
+        return JudgmentView(
+            judgment=judgment, has_siblings=has_siblings, scale=self.scale, has_verdicts=self.has_verdicts
+        )
 
     @property
     def replaced(self) -> list[JudgmentView | AnswerView]:

@@ -8,9 +8,9 @@ attributes hold.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -60,28 +60,63 @@ def verdict_bar(counts: Mapping[Standing, int]) -> Markup:
     return drawing("Verdicts", description, _hatching(), *parts, height=_BAR_HEIGHT, class_="chart verdict-bar")
 
 
-def score_histogram(bins: Sequence[Mapping[Standing, int]], thresholds: Thresholds, *, scale: int = 1) -> Markup:
+def score_histogram(
+    bins: Sequence[Mapping[Standing, int]], thresholds: Thresholds | None, *, scale: int = 1, noun: str = "case"
+) -> Markup:
     """Draw how many cases have which score, coloured by verdict, with the marks for pass and borderline.
 
-    Scores are shown from 0 to ``scale``.
+    Scores are shown from 0 to ``scale``. Without ``thresholds`` there are no verdicts, and all have the same colour.
+    ``noun`` is what a case of the run is.
     """
     sizes = [sum(counts.values()) for counts in bins]
     if not any(sizes):
-        return tag("p", "No case has a score.", class_="empty")
+        return tag("p", f"No {noun} has a score.", class_="empty")
+    parts = [_parts(counts, noun, has_verdicts=thresholds is not None) for counts in bins]
     step = _step(max(sizes))
     top = -(-max(sizes) // step) * step
     svg = drawing(
-        "Histogram of case scores",
-        f"{counted(sum(sizes), 'case')} with a score, in {BINS} bins from 0 to {scale}.",
+        f"Histogram of {noun} scores",
+        f"{counted(sum(sizes), noun)} with a score, in {BINS} bins from 0 to {scale}.",
         *_grid(range(0, top + 1, step), top),
-        *(_bin(number, counts, top, scale) for number, counts in enumerate(bins) if sizes[number]),
-        _threshold("pass", thresholds.pass_at, scale, y=11),
-        _threshold("borderline", thresholds.borderline_at, scale, y=25),
+        *(_bin(number, parts[number], top, scale) for number in range(len(bins)) if sizes[number]),
+        *_thresholds(thresholds, scale),
         *(_tick(tenth / 10, scale) for tenth in range(0, 11, 2)),
         height=_PLOT_BOTTOM + 20,
         class_="chart histogram",
     )
-    return join(tag("div", svg, class_="plot"), _numbers(bins, scale))
+    return join(tag("div", svg, class_="plot"), _numbers(parts, _headings(thresholds, noun), scale))
+
+
+class _Part(NamedTuple):
+    """Some cases of a column: how they are drawn, how many, in words, and the heading of their number in a table."""
+
+    standing: Standing | None
+    size: int
+    words: str
+    heading: str
+
+
+def _parts(counts: Mapping[Standing, int], noun: str, *, has_verdicts: bool) -> list[_Part]:
+    if has_verdicts:
+        return [_Part(one, count, f"{count:,} {one.word}", one) for one, count in counts.items() if count]
+    whole = sum(counts.values())
+    return [_Part(None, whole, counted(whole, noun), f"{noun}s")] if whole else []
+
+
+def _headings(thresholds: Thresholds | None, noun: str) -> tuple[str, ...]:
+    if thresholds is None:
+        return (f"{noun}s",)
+    if thresholds.borderline_at == thresholds.pass_at:
+        return (Standing.PASS, Standing.FAIL)
+    return (Standing.PASS, Standing.BORDERLINE, Standing.FAIL)
+
+
+def _thresholds(thresholds: Thresholds | None, scale: int) -> Iterator[Markup]:
+    if thresholds is None:
+        return
+    yield _threshold("pass", thresholds.pass_at, scale, y=11)
+    if thresholds.borderline_at != thresholds.pass_at:
+        yield _threshold("borderline", thresholds.borderline_at, scale, y=25)
 
 
 def means_plot(summary: Summary, *, scale: int = 1, noun: str = "case") -> Markup:
@@ -198,33 +233,30 @@ def _mean_mark(name: str, tally: Tally, scale: int) -> Markup:
     return interval_mark(name, tally.mean, around, _SCORES, description=description)
 
 
-def _bin(number: int, counts: Mapping[Standing, int], top: int, scale: int) -> Markup:
+def _bin(number: int, parts: Sequence[_Part], top: int, scale: int) -> Markup:
     low, high = number / BINS, (number + 1) / BINS
-    present = [(standing, count) for standing, count in counts.items() if count]
-    title = f"{low * scale:.2f} to {high * scale:.2f}: " + ", ".join(
-        f"{count:,} {standing.word}" for standing, count in present
-    )
+    title = f"{low * scale:.2f} to {high * scale:.2f}: " + ", ".join(part.words for part in parts)
     bars: list[Markup] = []
     floor = float(_PLOT_BOTTOM)
-    for standing, count in present:
-        height = count / top * _PLOT_HEIGHT
+    for part in parts:
+        height = part.size / top * _PLOT_HEIGHT
         floor -= height
-        bars.append(_mark(standing, low + _BIN_GAP, 1 / BINS - 2 * _BIN_GAP, floor, height))
+        bars.append(_mark(part.standing, low + _BIN_GAP, 1 / BINS - 2 * _BIN_GAP, floor, height))
     # The whole column shows its numbers when pointed at, not just what may be a sliver of colour.
     column = tag("rect", x=percent(low), width=percent(1 / BINS), y=_PLOT_TOP, height=_PLOT_HEIGHT, class_="column",
                  fill="none", pointer_events="all")  # fmt: skip
     return tag("g", tag("title", title), column, *bars)
 
 
-def _numbers(bins: Sequence[Mapping[Standing, int]], scale: int) -> Markup:
+def _numbers(bins: Sequence[Sequence[_Part]], headings: Sequence[str], scale: int) -> Markup:
     """Return the histogram's numbers as a table, for screen readers and for copying."""
-    shown = (Standing.PASS, Standing.BORDERLINE, Standing.FAIL)
+    counts = [{part.heading: part.size for part in parts} for parts in bins]
     rows = [
         tag("tr", tag("th", f"{number / BINS * scale:.2f} to {(number + 1) / BINS * scale:.2f}", scope="row"),
-            *(tag("td", f"{counts.get(standing, 0):,}", class_="number") for standing in shown))
-        for number, counts in enumerate(bins) if any(counts.values())
+            *(tag("td", f"{found.get(heading, 0):,}", class_="number") for heading in headings))
+        for number, found in enumerate(counts) if found
     ]  # fmt: skip
-    head = tag("tr", *(tag("th", name, scope="col") for name in ("score", *shown)))
+    head = tag("tr", *(tag("th", name, scope="col") for name in ("score", *headings)))
     return tag("details", tag("summary", "Numbers"), tag("table", tag("thead", head), tag("tbody", *rows)),
                class_="numbers")  # fmt: skip
 
@@ -252,7 +284,7 @@ def _tick_text(at: float, scale: int) -> str:
 
 
 def _mark(
-    standing: Standing, start: float, width: float, y: float, height: float, *, title: str | None = None
+    standing: Standing | None, start: float, width: float, y: float, height: float, *, title: str | None = None
 ) -> Markup:
     return tag(
         "rect",
@@ -261,8 +293,8 @@ def _mark(
         width=percent(width),
         y=f"{y:.4g}",
         height=f"{height:.4g}",
-        class_=f"mark-{standing}",
-        fill=_MARKS[standing],
+        class_=f"mark-{standing or 'scored'}",
+        fill=_MARKS[standing or Standing.PASS],
         stroke=_OUTLINE if standing in _OUTLINED else None,
     )
 

@@ -19,17 +19,38 @@ from evenhand.reports.html.markup import tag
 from evenhand.reports.phrases import Standing, cost_text, counted, duration_text
 from evenhand.reports.safe_text import strict_json
 
-# A group that was put in order, which is no verdict on it.
+# A group that was put in order, and a profile that has a score: neither is a verdict.
 RANKED: Final = "ranked"
+SCORED: Final = "scored"
 
 _PROMPTS: Final = {"systemPrompt": "System prompt", "userPrompt": "User prompt"}
 
 
 @functools.cache
 def badge(standing: str) -> Markup:
-    """Show a standing, or that a group was ranked, by sign, word and colour."""
-    sign, word = ("✓", RANKED) if standing == RANKED else (Standing(standing).glyph, Standing(standing).word)
+    """Show a standing, or that a group was ranked or a profile scored, by sign, word and colour."""
+    sign, _, word = badge_text(standing).partition(" ")
     return tag("span", tag("span", sign, aria_hidden="true"), f" {word}", class_=f"badge {standing}")
+
+
+def badge_text(standing: str) -> str:
+    """Return the sign and the word of a standing, or of what was ranked or scored.
+
+    >>> badge_text("not_evaluated"), badge_text("scored")
+    ('– not evaluated', '✓ scored')
+    """
+    if standing in (RANKED, SCORED):
+        return f"{Standing.PASS.glyph} {standing}"
+    return f"{Standing(standing).glyph} {Standing(standing).word}"
+
+
+def outcome_of(standing: Standing, scale: int | None, *, has_verdicts: bool = True) -> str:
+    """Return a standing as it is shown: where there are no verdicts, what was ranked or scored is only that."""
+    if not standing.scored:
+        return standing.value
+    if scale is None:
+        return RANKED
+    return standing.value if has_verdicts else SCORED
 
 
 def attempts_phrase(attempts: Sequence[Attempt]) -> str:
@@ -94,6 +115,7 @@ class JudgmentView:
     judgment: Judgment
     has_siblings: bool
     scale: int | None = 1
+    has_verdicts: bool = True
 
     @property
     def evaluation(self) -> Evaluation:
@@ -112,9 +134,9 @@ class JudgmentView:
         return Standing.of(self.evaluation)
 
     @property
-    def is_ranked(self) -> bool:
-        """Whether it ranked a group, which is no verdict."""
-        return self.scale is None and self.standing.scored
+    def outcome(self) -> str:
+        """Its standing as it is shown."""
+        return outcome_of(self.standing, self.scale, has_verdicts=self.has_verdicts)
 
     @property
     def score(self) -> str | None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import resources
 from typing import TextIO
 
 from markupsafe import Markup
 
 from evenhand.domain.gates import GateResult
-from evenhand.domain.run import CaseResult
+from evenhand.domain.run import CaseResult, RunRecord
+from evenhand.domain.run_kind import has_verdicts, highest_score
 from evenhand.domain.summary import Summary
 from evenhand.reports.blocks import Grid
 from evenhand.reports.effort import effort_sentence
@@ -21,16 +22,12 @@ from evenhand.reports.html.charts import means_plot, verdict_bar
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.renderer import render
 from evenhand.reports.html.run import RunView, run_facts
-from evenhand.reports.html.table import MOST_COLUMNS, case_table, cases_shown
+from evenhand.reports.html.table import MOST_COLUMNS, TableKind, case_table, cases_shown
 from evenhand.reports.html.verbatim import verbatim_json
 from evenhand.reports.phrases import mean_sentence, pass_rate_sentence, standings
 from evenhand.reports.report import Report
 from evenhand.reports.steadiness import steady_grids, steady_sentences
 from evenhand.version import __version__
-
-
-def _case_view(result: CaseResult) -> CaseView:
-    return CaseView(result=result)
 
 
 def write_html(
@@ -39,15 +36,24 @@ def write_html(
     *,
     section: Markup | None = None,
     noun: str = "case",
-    case_view: Callable[[CaseResult], CaseView] = _case_view,
+    case_view: Callable[[CaseResult], CaseView] | None = None,
+    notes: Sequence[str] = (),
+    best_first: Iterable[CaseResult] | None = None,
 ) -> None:
     """Write the report; the results are read once and never held, so that memory stays flat.
 
     Where the table has room for some cases only, those that come in are found first, and the others are not read.
 
     ``section`` replaces the usual numbers, where a run has others to show. ``noun`` is what a case of the run is, and
-    ``case_view`` says how it is shown.
+    ``case_view`` says how it is shown. ``notes`` are sentences to be read behind the mean. ``best_first`` are cases to
+    be shown in that order, each with the reasons for its score beside it.
     """
+    definition = report.run.definition
+    kind = TableKind(noun=noun, has_verdicts=has_verdicts(definition), is_best_first=best_first is not None)
+
+    def view_of(result: CaseResult) -> CaseView:
+        return CaseView(result=result, scale=highest_score(definition), has_verdicts=kind.has_verdicts)
+
     evaluators = list(report.summary.evaluators)
     columns = f":root {{ --evaluators: {min(len(evaluators), MOST_COLUMNS)}; }}\n"
     style = _asset("parts.css") + _asset("report.css") + columns
@@ -55,22 +61,25 @@ def write_html(
     out.write('<!doctype html>\n<html lang="en">\n')
     out.write(_head(report.run.name, style, script))
     out.write("<body>\n<main>\n")
-    out.write(_numbers(report, noun, section))
-    views = map(case_view, cases_shown(report))
-    out.writelines(case_table(views, standings(report.summary.cases), evaluators))
+    out.write(_numbers(report, noun, section, notes))
+    views = map(case_view or view_of, cases_shown(report, kind) if best_first is None else best_first)
+    out.writelines(case_table(views, standings(report.summary.cases), evaluators, kind))
     out.write("</main>\n")
     out.write(_footer(report))
     out.write(f"<script>{script}</script>\n</body>\n</html>\n")
 
 
-def _numbers(report: Report, noun: str, section: Markup | None) -> Markup:
+def _numbers(report: Report, noun: str, section: Markup | None, notes: Sequence[str]) -> Markup:
     run, summary = report.run, report.summary
+    scale = highest_score(run.definition) or 1
     # Where the numbers are others, nobody reads the results for a histogram.
     bins = report.bins() if section is None else ()
     view = RunView(
         run=run,
         summary=summary,
-        cases=summary.cases,
+        cases=summary.cases.scaled(scale),
+        scale=scale,
+        notes=notes,
         bins=bins,
         gates=report.gates,
         noun=noun,
@@ -87,15 +96,19 @@ def fragment_html(report: Report) -> str:
     return tag(
         "div",
         tag("p", tag("strong", run.name), f" · run {run.id} · {run.status.value}"),
-        *summary_parts(summary, report.gates),
+        *summary_parts(summary, report.gates, run),
         tag("ul", *gates) if gates else None,
-        means_plot(summary),
+        means_plot(summary, scale=highest_score(run.definition) or 1),
         tag("p", effort_sentence(summary, report.run)),
     )
 
 
-def summary_parts(summary: Summary, gates: Sequence[GateResult] = ()) -> tuple[Markup, ...]:
+def summary_parts(
+    summary: Summary, gates: Sequence[GateResult] = (), run: RunRecord | None = None
+) -> tuple[Markup, ...]:
     """Return the numbers of the cases: mean, pass rate, how many have which verdict, and how steady these are."""
+    if run is not None and not has_verdicts(run.definition):
+        return (tag("p", mean_sentence(summary.cases.scaled(highest_score(run.definition) or 1))),)
     counts = standings(summary.cases)
     seen = [f"{standing.glyph} {standing.word} {count:,}" for standing, count in counts.items() if count]
     return (

@@ -12,6 +12,7 @@ from evenhand.domain.early_decision import early_decision, stopped_decided
 from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
+from evenhand.domain.run_kind import criteria_of, has_verdicts
 from evenhand.domain.summary import Summary, Tally
 from evenhand.drive.working_folder import seen_from_here
 from evenhand.reports.blocks import Block, Grid
@@ -67,7 +68,7 @@ class RunView:
     """A run with its numbers.
 
     ``cases`` are those of the summary as they are shown: from 0 to ``scale``. ``noun`` is what a case of the run is.
-    ``targets`` has those of a run of several against each other.
+    ``notes`` are sentences to be read behind the mean. ``targets`` has those of a run of several against each other.
     """
 
     run: RunRecord
@@ -77,6 +78,7 @@ class RunView:
     noun: str = "case"
     cases: Tally
     scale: int = 1
+    notes: Sequence[str] = ()
     targets: TargetComparison | None = None
 
     @property
@@ -94,6 +96,16 @@ class RunView:
         return Failure.of(self.run.reason).message if stopped_decided(self.run) else ""
 
     @property
+    def criteria(self) -> str:
+        """By which criteria profiles were scored or ranked; empty for other runs."""
+        return criteria_of(self.run.definition)
+
+    @property
+    def has_verdicts(self) -> bool:
+        """Whether cases pass or fail."""
+        return has_verdicts(self.run.definition)
+
+    @property
     def pass_rate(self) -> str:
         """The share of cases that pass."""
         return pass_rate_sentence(self.summary.cases)
@@ -106,7 +118,7 @@ class RunView:
     @property
     def samples(self) -> str:
         """What is counted, where each case was judged several times."""
-        return samples_sentence(self.summary, self.noun)
+        return samples_sentence(self.summary, self.noun, has_verdicts=self.has_verdicts)
 
     @property
     def steady(self) -> list[str]:
@@ -125,20 +137,30 @@ class RunView:
 
     @property
     def legend(self) -> list[tuple[Standing, int]]:
-        """How many cases have each verdict."""
-        return [item for item in standings(self.summary.cases).items() if item[1] or item[0].scored]
+        """How many cases have each verdict; where there are none, only how many have no score, and why."""
+        marks = self.run.thresholds
+        always = [Standing.PASS, Standing.FAIL] if self.has_verdicts else []
+        if self.has_verdicts and marks.borderline_at != marks.pass_at:
+            always.append(Standing.BORDERLINE)
+        return [
+            (standing, count)
+            for standing, count in standings(self.summary.cases).items()
+            if standing in always or (count and (self.has_verdicts or not standing.scored))
+        ]
 
     @property
     def spread(self) -> str:
         """What the histogram shows."""
         cases = self.summary.cases
         total = counted(cases.n, self.noun)
-        return f"{self.noun.capitalize()} scores, {cases.scored:,} of {total}, by verdict."
+        by_verdict = ", by verdict" if self.has_verdicts else ""
+        return f"{self.noun.capitalize()} scores, {cases.scored:,} of {total}{by_verdict}."
 
     @property
     def histogram(self) -> Markup:
         """The histogram of scores."""
-        return score_histogram(self.bins, self.run.thresholds, scale=self.scale)
+        thresholds = self.run.thresholds if self.has_verdicts else None
+        return score_histogram(self.bins, thresholds, scale=self.scale, noun=self.noun)
 
     @property
     def methods(self) -> str:

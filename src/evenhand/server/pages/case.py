@@ -14,8 +14,10 @@ from evenhand.domain.errors import NotFoundError
 from evenhand.domain.json_codec import case_to
 from evenhand.domain.label import Label, answer_hash, answer_of
 from evenhand.domain.run import CaseResult, RunRecord
+from evenhand.domain.run_kind import has_verdicts
 from evenhand.engine.targets.several import MODEL, TEST_CASE, targets_of
-from evenhand.profiles.ranking.group_view import case_view
+from evenhand.profiles.case_view import case_view
+from evenhand.reports.html.judgment import outcome_of
 from evenhand.reports.json import case_row
 from evenhand.reports.phrases import NONE, Standing, names_in, score_text
 from evenhand.reports.safe_text import strict_json
@@ -57,7 +59,7 @@ class InOtherRun:
     href: str
     when: float
     label: str
-    standing: Standing
+    standing: str
     score: str
     what: str
 
@@ -187,7 +189,7 @@ def _history(store: Store, run: RunRecord, result: CaseResult) -> Iterator[InOth
             href=f"{own(other)}/results/{position}",
             when=other.created,
             label=other.label,
-            standing=standing,
+            standing=outcome_of(standing, scale, has_verdicts=has_verdicts(other.definition)),
             score=score_text(score * scale) if standing.scored and score is not None else NONE,
             what=_what(other),
         )

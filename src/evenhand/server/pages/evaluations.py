@@ -10,9 +10,9 @@ from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 
 from evenhand.domain.run import RunRecord
-from evenhand.domain.run_kind import is_scoring, mode_of
-from evenhand.reports.html.judgment import RANKED
-from evenhand.reports.phrases import NONE, cost_text, duration_text
+from evenhand.domain.run_kind import has_verdicts, is_scoring, mode_of
+from evenhand.reports.html.judgment import outcome_of
+from evenhand.reports.phrases import NONE, Standing, cost_text, duration_text
 from evenhand.reports.safe_text import plain
 from evenhand.server.dependencies import ResultsDep, StoreDep
 from evenhand.server.pages.base import page_routes
@@ -90,13 +90,15 @@ def columns_with(keys: Sequence[str]) -> list[Column]:
     return [column for column in COLUMNS if column.key in keys]
 
 
-def row_of(item: Mapping[str, Any], scale: int | None) -> dict[str, Any]:
+def row_of(item: Mapping[str, Any], scale: int | None, *, has_verdicts: bool = True) -> dict[str, Any]:
     """Return a row with its score from 0 to ``scale``, which is None for groups of a ranking.
 
     Texts are short to keep the page small; the table loads longer ones while scrolling.
     """
     is_scored = item["status"] == "scored"
-    standing = item["status"] if not is_scored else item["verdict"] if scale else RANKED
+    standing = item["status"]
+    if is_scored:
+        standing = outcome_of(Standing(item["verdict"]), scale, has_verdicts=has_verdicts)
     why = item["error"] if item["status"] == "error" else item["reasoning"]
     return {
         "standing": standing,
@@ -129,10 +131,13 @@ def show_evaluations(request: Request, run_id: str, store: StoreDep, results: Re
     asked_columns = _checked_columns(query.columns)
     evaluators, models, scale = results.evaluators(run), models_of(run), scale_of(run)
     chosen = columns_in_cookie(request) if asked_columns is None else asked_columns
+    marked = has_verdicts(run.definition)
 
     def read(offset: int) -> ListPage:
         found = results.page(run, query.filter, query.order, limit=ON_A_PAGE, offset=offset)
-        return ListPage(rows=[row_of(item, scale) for item in found["items"]], total=found["total"])
+        return ListPage(
+            rows=[row_of(item, scale, has_verdicts=marked) for item in found["items"]], total=found["total"]
+        )
 
     return list_page(
         request,

@@ -17,7 +17,7 @@ from evenhand.evaluators.cascade import CASCADE, PEOPLE
 from evenhand.labels.draw import draw_words, make_draw
 from evenhand.labels.queue import Queue, case_of, give_label, people_agreement
 from evenhand.labels.undecided import undecided_queue
-from evenhand.profiles.ranking.group_view import case_view
+from evenhand.profiles.case_view import case_view
 from evenhand.reports.phrases import Standing, score_text
 from evenhand.server.dependencies import StoreDep
 from evenhand.server.pages.base import Form, Sent, page_routes, see_other

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -12,8 +12,9 @@ from fastapi.responses import Response
 from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.evaluation import Status
 from evenhand.domain.run import RunRecord
+from evenhand.domain.run_kind import has_verdicts
 from evenhand.domain.slices import slice_value
-from evenhand.reports.html.judgment import RANKED
+from evenhand.reports.html.judgment import badge_text, outcome_of
 from evenhand.reports.phrases import NONE, Standing, counted, score_text
 from evenhand.reports.safe_text import plain
 from evenhand.server.dependencies import ResultsDep, SettingsDep, StoreDep, SummaryCacheDep
@@ -78,6 +79,13 @@ class Row:
     cells: Mapping[str, Cell]
 
 
+class _Shown(NamedTuple):
+    """How the scores of a run are shown: from 0 to ``scale``, and with verdicts or without."""
+
+    scale: int | None
+    has_verdicts: bool
+
+
 @router.get("/runs/{run_id}/results")
 def show_results(
     request: Request,
@@ -93,6 +101,7 @@ def show_results(
     query = ResultsQuery.of(request, run, CASES, path=f"{own(run)}/results")
     lines = query.lines or _lines_in_cookie(request)
     scale = scale_of(run)
+    shown = _Shown(scale, has_verdicts(run.definition))
     earlier = earlier_run(store, run)
     condition = query.case_filter
     if query.has("worse"):
@@ -105,7 +114,7 @@ def show_results(
 
     def read(offset: int) -> ListPage:
         found = results.cases(run, condition, query.case_order, limit=ON_A_PAGE, offset=offset, most_shown=most_shown)
-        rows = [_row(item, scale) for item in found["items"]]
+        rows = [_row(item, shown) for item in found["items"]]
         return ListPage(rows=rows, total=found["total"], matching=found["matching"])
 
     return list_page(
@@ -148,7 +157,7 @@ def _lines_in_cookie(request: Request) -> int:
     return int(kept) if kept in map(str, LINES) else LINES[0]
 
 
-def _row(item: Mapping[str, Any], scale: int | None) -> Row:
+def _row(item: Mapping[str, Any], shown: _Shown) -> Row:
     slices = ((key, slice_value(item["metadata"], key)) for key in item["metadata"])
     short = ((key, value) for key, value in slices if len(key) + len(value) <= _LONGEST_SLICE)
     return Row(
@@ -156,17 +165,17 @@ def _row(item: Mapping[str, Any], scale: int | None) -> Row:
         id=item["case_id"],
         title=plain(item["question"], None) or item["case_id"],
         slices=tuple(short)[:_MOST_SLICES],
-        cells={answer["model"] or "": _cell(answer, scale) for answer in item["answers"]},
+        cells={answer["model"] or "": _cell(answer, shown) for answer in item["answers"]},
     )
 
 
-def _cell(answer: Mapping[str, Any], scale: int | None) -> Cell:
-    marks = [_mark(evaluation, scale) for evaluation in answer["evaluations"] if evaluation["sample"] == 0]
+def _cell(answer: Mapping[str, Any], shown: _Shown) -> Cell:
+    marks = [_mark(evaluation, shown) for evaluation in answer["evaluations"] if evaluation["sample"] == 0]
     text = answer["answer"]
     return Cell(
         position=answer["position"],
-        standing=_standing(answer, scale),
-        score=_score(answer, scale),
+        standing=_standing(answer, shown),
+        score=_score(answer, shown.scale),
         samples=counted(answer["samples"], "sample") if answer["samples"] > 1 else "",
         answer=plain(text if text is not None else answer["error"] or _NO_ANSWER, None),
         is_missing=text is None,
@@ -174,22 +183,22 @@ def _cell(answer: Mapping[str, Any], scale: int | None) -> Cell:
     )
 
 
-def _mark(evaluation: Mapping[str, Any], scale: int | None) -> Mark:
+def _mark(evaluation: Mapping[str, Any], shown: _Shown) -> Mark:
     why = evaluation["error"] if evaluation["status"] == Status.ERROR else evaluation["reasoning"]
-    standing = _standing(evaluation, scale)
+    standing = _standing(evaluation, shown)
     return Mark(
         evaluator=evaluation["evaluator"],
         standing=standing,
-        glyph=Standing(standing).glyph if standing != RANKED else Standing.PASS.glyph,
-        score=_score(evaluation, scale),
+        glyph=badge_text(standing).partition(" ")[0],
+        score=_score(evaluation, shown.scale),
         why=plain(why or "", None),
     )
 
 
-def _standing(outcome: Mapping[str, Any], scale: int | None) -> str:
+def _standing(outcome: Mapping[str, Any], shown: _Shown) -> str:
     if outcome["status"] != Status.SCORED:
         return str(outcome["status"])
-    return str(outcome["verdict"]) if scale else RANKED
+    return outcome_of(Standing(outcome["verdict"]), shown.scale, has_verdicts=shown.has_verdicts)
 
 
 def _score(outcome: Mapping[str, Any], scale: int | None) -> str:

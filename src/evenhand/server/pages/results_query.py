@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from fastapi import Request
 
 from evenhand.domain.run import RunRecord
+from evenhand.domain.run_kind import SCORING, mode_of
 from evenhand.server.problems import Problem
 from evenhand.server.runs.profile_summaries import scale_of
 from evenhand.server.runs.results import case_standings, metadata_filter
@@ -92,6 +93,8 @@ class ResultsQuery:
                 raise _refused(f"it must have at most {LONGEST_TEXT} characters", name)
         in_metadata = [(name, value) for name, value in asked.multi_items() if value.strip()]
         columns = tuple(asked.getlist(COLUMN)) if COLUMN in asked else None
+        if mode_of(run.definition) == SCORING and "sort" not in values:  # whoever scores looks for the best first
+            values |= {"sort": "score", "descending": "1"}
         return cls(
             path=path,
             view=view,

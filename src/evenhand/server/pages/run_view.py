@@ -11,17 +11,18 @@ from urllib.parse import quote, urlencode
 
 from evenhand.domain.failure import Failure
 from evenhand.domain.run import RunRecord
-from evenhand.domain.run_kind import RANKING, is_audit, mode_of
+from evenhand.domain.run_kind import RANKING, SCORING, has_verdicts, is_audit, is_scoring, mode_of
 from evenhand.domain.summary import Tally
-from evenhand.evaluators.profile_score import SCALE
-from evenhand.profiles.scores import from_0_to_10
+from evenhand.profiles.score_report import mark_sentence
+from evenhand.profiles.scores import ProfileScore, profile_score
 from evenhand.reports.effort import Effort
+from evenhand.reports.html.judgment import RANKED, SCORED
 from evenhand.reports.html.run import RunView, run_facts
 from evenhand.reports.phrases import NONE, Standing, cost_text, counted, duration_text, names_in
 from evenhand.reports.safe_text import plain
 from evenhand.server.runs.baseline import is_baseline, is_hollow
 from evenhand.server.runs.manager import RunManager
-from evenhand.server.runs.profile_summaries import scale_of
+from evenhand.server.runs.profile_summaries import ProfileNumbers, ScoredRun, scale_of
 from evenhand.server.runs.progress import AT_WORK
 from evenhand.server.runs.results import metadata_query
 from evenhand.server.runs.summaries import Numbers, SummaryCache
@@ -57,8 +58,7 @@ class Row:
         """The numbers of its cases, those of profiles from 0 to 10."""
         if self.numbers is None:
             return None
-        tally = self.numbers.summary.cases
-        return from_0_to_10(tally) if self.scale == SCALE.high else tally
+        return self.numbers.summary.cases.scaled(self.scale or 1)
 
     @property
     def scale(self) -> int | None:
@@ -67,8 +67,8 @@ class Row:
 
     @property
     def has_verdicts(self) -> bool:
-        """Whether its cases pass or fail: no group does, and no profile of an audit."""
-        return self.scale is not None and not self.has_audit
+        """Whether its cases pass or fail: no group does, and a profile only where a pass mark was set."""
+        return has_verdicts(self.run.definition)
 
     @property
     def has_audit(self) -> bool:
@@ -217,6 +217,7 @@ def live(progress: Mapping[str, Any]) -> dict[str, Any]:
         "latest_error": progress["latest_error"] and f"Latest error: {progress['latest_error']}",
         "pace": ", ".join(_pace(progress, cost, left)),
         **{standing.value: f"{progress[name]:,}" for standing, name in COUNTED.items()},
+        **dict.fromkeys((SCORED, RANKED), f"{progress['passed'] + progress['borderline'] + progress['failed']:,}"),
     }
     return {"done": done, "total": total, "status": progress["status"], "texts": texts}
 
@@ -295,13 +296,14 @@ def waiting_text(batches: Mapping[str, Any] | None) -> str:
     )
 
 
-def view_of(run: RunRecord, numbers: Numbers) -> RunView:
-    """Return the run with its numbers; those of profiles are from 0 to 10."""
-    summary, of_profiles = numbers.summary, scale_of(run) == SCALE.high
+def view_of(run: RunRecord, numbers: Numbers, scored: ScoredRun | None = None) -> RunView:
+    """Return the run with its numbers; those of profiles are from 0 to 10, with how these spread beside them."""
+    summary = numbers.summary
     return RunView(
         run=run,
         summary=summary,
-        cases=from_0_to_10(summary.cases) if of_profiles else summary.cases,
+        cases=summary.cases.scaled(scale_of(run) or 1),
+        notes=() if scored is None else tuple(scored.spread.sentences()),
         bins=numbers.bins,
         gates=numbers.gates,
         noun=_noun(run),
@@ -329,11 +331,33 @@ def _count(number: int | None) -> str:
     return NONE if number is None else f"{number:,}"
 
 
-def pass_mark(run: RunRecord) -> str | None:
-    """Return a sentence that says from which score on a profile passes."""
-    if scale_of(run) != SCALE.high:
+def pass_mark(run: RunRecord) -> str:
+    """Return a sentence that says from which score on a profile passes; empty where no mark was set."""
+    sentence = mark_sentence(run) if is_scoring(run.definition) else ""
+    return sentence and f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def scored_run(store: Store, run: RunRecord, numbers: ProfileNumbers, seconds: float) -> ScoredRun | None:
+    """Return how the scores of profiles spread; None for other runs, or if that takes longer."""
+    if mode_of(run.definition) != SCORING:
         return None
-    return f"A profile passes with {SCALE.high * run.thresholds.pass_at:g} points or more."
+    try:
+        return numbers.scored(store, run, seconds)
+    except TimeoutError:
+        return None
+
+
+def best_profiles(store: Store, run: RunRecord, scored: ScoredRun | None) -> list[tuple[str, ProfileScore]]:
+    """Return the best profiles of a scoring, each with its address."""
+    if scored is None:
+        return []
+    found = cases_at(store, run, scored.best)
+    marked = has_verdicts(run.definition)
+    return [
+        (f"{own(run)}/results/{position}", profile_score(found[position].result, has_verdict=marked))
+        for position in scored.best
+        if position in found
+    ]
 
 
 def defined(run: RunRecord) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from fastapi.responses import Response, StreamingResponse
 from evenhand.api.report_kind import report_kind_of
 from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.run import BATCH, NOT_A_LABEL, RunRecord, RunStatus, is_label
-from evenhand.domain.run_kind import is_doctor, mode_of
+from evenhand.domain.run_kind import SCORING, is_doctor, mode_of
 from evenhand.engine.job import Pace
 from evenhand.reports.comparison import verdict_sentence
 from evenhand.reports.phrases import counted
@@ -171,6 +171,7 @@ def one_run(
     manager: RunManagerDep,
     summaries: SummaryCacheDep,
     results: ResultsDep,
+    profile_numbers: ProfileNumbersDep,
 ) -> Response:
     """Show a run: live while it is in progress, then with its numbers."""
     run = find_run(store, run_id)
@@ -178,6 +179,7 @@ def one_run(
     at_work = run.status in AT_WORK
     progress = manager.progress(run.id) if at_work else None
     numbers = None if at_work or not run.cases else _numbers_within(wait, store, run, summaries)
+    scored = None if numbers is None else run_view.scored_run(store, run, profile_numbers, wait)
     if not at_work:
         results.prepare(run)
     has_errors = numbers is not None and bool(numbers.summary.errors_by_class)
@@ -211,7 +213,9 @@ def one_run(
         fact_links=run_view.fact_links(run),
         drift_at=run_view.drift_link(run),
         numbers=numbers,
-        view=None if numbers is None else run_view.view_of(run, numbers),
+        view=None if numbers is None else run_view.view_of(run, numbers, scored),
+        best=run_view.best_profiles(store, run, scored),
+        is_spreading=numbers is not None and scored is None and mode_of(run.definition) == SCORING,
         verdict_links=run_view.verdict_links(run),
         slice_link=functools.partial(run_view.slice_link, run),
         pass_mark=run_view.pass_mark(run),

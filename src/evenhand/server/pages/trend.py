@@ -13,6 +13,7 @@ from markupsafe import Markup
 from evenhand.domain.errors import NotFoundError
 from evenhand.domain.prompt import Prompt
 from evenhand.domain.run import RunRecord
+from evenhand.domain.run_kind import has_verdicts
 from evenhand.domain.summary import Interval, Tally
 from evenhand.reports.html.trend_chart import TrendMark, trend_chart
 from evenhand.reports.phrases import NONE, counted, interval_text, moment_text, score_text
@@ -65,7 +66,7 @@ class PointRow:
     @property
     def pass_rate(self) -> str:
         """The pass rate with its interval."""
-        tally = self.point.tally
+        tally = self.point.tally if has_verdicts(self.point.run.definition) else None
         return NONE if tally is None else _estimate(tally.pass_rate, tally.pass_rate_interval)
 
     @property
@@ -113,11 +114,14 @@ def show_trend(
     *,
     prompt: str = "",
     run: str = "",
-    metric: str = "pass_rate",
+    metric: str = "",
     after: int = 0,
 ) -> Response:
-    """Show the trend of a prompt, or of the suite of a run; ``after`` is how many newer runs are left out."""
-    if metric not in METRICS:
+    """Show the trend of a prompt, or of the suite of a run; ``after`` is how many newer runs are left out.
+
+    Where nothing passes or fails, it is that of the mean.
+    """
+    if metric and metric not in METRICS:
         why = f"metric: it must be one of {', '.join(METRICS)}, not {metric!r:.40}"
         raise Problem(422, "Invalid request", why, field="metric")
     if bool(prompt) == bool(run):
@@ -125,6 +129,9 @@ def show_trend(
     like = find_run(store, run) if run else None
     runs = runs_of_prompt(store, prompt) if like is None else runs_like(store, like)
     trend = trend_of(store, runs, summaries, first=max(after, 0), limit=MOST_POINTS, seconds=settings.page_wait_seconds)
+    marked = not trend.points or any(has_verdicts(point.run.definition) for point in trend.points)
+    metrics = METRICS if marked else {"mean": METRICS["mean"]}
+    metric = metric if metric in metrics else next(iter(metrics))
     scale = max((scale_of(point.run) or 1 for point in trend.points), default=1)
     rows = [PointRow(point=point, metric=metric, scale=scale) for point in trend.points]
     known = _prompt(store, prompt) if prompt else None
@@ -137,7 +144,8 @@ def show_trend(
         rows=rows[::-1],
         chart=_chart(rows, metric, scale),
         lanes=[(letter, CHANGES[kind]) for kind, letter in _LETTERS.items()],
-        metrics=[(words, address(0, metric=name), name == metric) for name, words in METRICS.items()],
+        metrics=[(words, address(0, metric=name), name == metric) for name, words in metrics.items()],
+        has_rates=marked,
         notes=list(_notes(trend)),
         shown=_shown(trend),
         before=address(max(trend.first - MOST_POINTS, 0)) if trend.first else None,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evenhand.domain.prompt import Prompt, TestCaseText
 from evenhand.domain.run import RunRecord
-from evenhand.profiles.ranking.group_view import case_view
+from evenhand.profiles.case_view import case_view
 from evenhand.reports.html.case import CaseView
 from evenhand.reports.phrases import duration_text
 from evenhand.reports.safe_text import plain

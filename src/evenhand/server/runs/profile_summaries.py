@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import heapq
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from evenhand.domain.errors import ConflictError
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
-from evenhand.domain.run_kind import AUDIT, RANKING, SCORING, is_audit, is_ranking, is_scoring, mode_of
+from evenhand.domain.run_kind import AUDIT, HIGHEST_OF_PROFILES, RANKING, SCORING, highest_score, is_audit, mode_of
+from evenhand.engine.case_scores import judged_cases
+from evenhand.profiles.score_spread import DIGITS, ScoreCounts, ScoreSpread
 from evenhand.server.runs.progress import AT_WORK
 from evenhand.server.runs.summaries import BackgroundCache, Key, state_of
 from evenhand.store.store import Store
@@ -32,13 +36,39 @@ _WITH_ARTICLE: Final = {RANKING: "a ranking", AUDIT: "an audit"}
 
 def scale_of(run: RunRecord) -> int | None:
     """Return the highest score of a run: 1, or 10 for profiles (SPEC-K1); None for a ranking, which has no scores."""
-    if is_ranking(run.definition):
-        return None
-    return 10 if is_scoring(run.definition) else 1
+    return highest_score(run.definition)
+
+
+# So many of the best profiles are on the page of a scoring.
+MOST_BEST: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredRun:
+    """How the scores of a run spread, and the positions of its best profiles."""
+
+    spread: ScoreSpread
+    best: tuple[int, ...]
+
+    @classmethod
+    def of(cls, store: Store, run: RunRecord) -> ScoredRun:
+        """Read the scores of a run, and nothing else of it."""
+        counts = ScoreCounts()
+
+        def from_the_top() -> Iterator[tuple[float, str, int]]:
+            for case in judged_cases(store, run):
+                score = case.found[None].score
+                if score is not None:
+                    points = round(score * HIGHEST_OF_PROFILES, DIGITS)
+                    counts.add(case.id, points)
+                    yield -points, case.id, case.position
+
+        best = heapq.nsmallest(MOST_BEST, from_the_top())
+        return cls(spread=counts.spread(), best=tuple(position for _, _, position in best))
 
 
 class ProfileNumbers:
-    """Computed rankings and audits, each kept until something more is judged.
+    """Computed scorings, rankings and audits, each kept until something more is judged.
 
     For a run in progress, one is computed at a time, and returned even if more has been judged since.
     """
@@ -48,6 +78,11 @@ class ProfileNumbers:
         self._begun: dict[str, Key] = {}
         self._ranks: BackgroundCache[Ranks] = BackgroundCache(MOST_KEPT)
         self._audits: BackgroundCache[AuditNumbers] = BackgroundCache(MOST_KEPT)
+        self._scored: BackgroundCache[ScoredRun] = BackgroundCache(MOST_KEPT)
+
+    def scored(self, store: Store, run: RunRecord, seconds: float | None = None) -> ScoredRun:
+        """Return how scores spread; raise ``TimeoutError`` if that takes longer, and continue in the background."""
+        return self._cached(self._scored, store, run, lambda: ScoredRun.of(store, run), seconds)
 
     def ranks(self, store: Store, run: RunRecord, seconds: float | None = None) -> Ranks:
         """Return a ranking; raise ``TimeoutError`` if that takes longer, and continue in the background."""
