@@ -97,7 +97,7 @@ def diff(a: RunRecord, b: RunRecord, ours: Iterable[CaseResult], theirs: Iterabl
     both = [name for name in before if before[name].score is not None and after[name].score is not None]
     if not both:
         raise ConfigError("no profile is scored in both audits; there is nothing to compare")
-    changed = [replace(before[name], score=(after[name].score or 0.0) - (before[name].score or 0.0)) for name in both]
+    changed = [_changed(before[name], after[name]) for name in both]
     # Effects on what changed are changes of effects: every profile is its own comparison.
     effects = effects_of(design, changed).effects
     sides = [
@@ -117,6 +117,10 @@ def diff(a: RunRecord, b: RunRecord, ours: Iterable[CaseResult], theirs: Iterabl
         lost=tuple(_lost(design, before.values(), after.values())),
         notes=tuple(_notes(a, b, len(before) - len(both))),
     )
+
+
+def _changed(before: Observed, after: Observed) -> Observed:
+    return replace(before, score=(after.score or 0.0) - (before.score or 0.0), other_scores=after.scores)
 
 
 def _same_design(a: RunRecord, b: RunRecord) -> AuditDesign:
