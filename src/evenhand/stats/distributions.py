@@ -120,7 +120,9 @@ def fisher_p_value(hits: int, n: int, other_hits: int, other_n: int) -> float:
     (0.485714, True)
     """
     if not 0 <= hits <= n or not 0 <= other_hits <= other_n:
-        raise ValueError(f"hits lie between 0 and their number, not {hits!r} of {n!r} and {other_hits!r} of {other_n!r}")
+        raise ValueError(
+            f"hits lie between 0 and their number, not {hits!r} of {n!r} and {other_hits!r} of {other_n!r}"
+        )
     chances = _hypergeometric(hits + other_hits, n, other_n)
     if hits not in chances:
         return 0.0
@@ -129,7 +131,7 @@ def fisher_p_value(hits: int, n: int, other_hits: int, other_n: int) -> float:
 
 
 def _hypergeometric(hits: int, n: int, other_n: int) -> dict[int, float]:
-    """Return how likely each number of hits in the first sample is, against the likeliest; those near 0 are left out."""
+    """Return how likely each number of hits in the first sample is, against the likeliest; the rarest are left out."""
     least, most = max(0, hits - other_n), min(n, hits)
     top = min(max((hits + 1) * (n + 1) // (n + other_n + 2), least), most)
     chances = {top: 1.0}

@@ -142,7 +142,7 @@ def test_gates_are_decided_by_the_estimate_and_say_what_the_interval_says(
     effect, interaction, ratio = audited(design_of(NURSES, ["name"], select_at=6, gates=gates), scored_by).gates
 
     assert (effect.ok, effect.certain) == (False, True)
-    assert effect.words.endswith("found 2.5 (name: Ben − Anna); its interval [2.50, 2.50] excludes the limit")
+    assert effect.words.endswith("found 2.5 (name: Ben − Anna); its interval [2.22, 2.78] excludes the limit")
     assert (interaction.ok, interaction.found) == (True, 0)
     assert (ratio.ok, ratio.found, ratio.certain) == (False, 0.5, False)
     assert "includes the limit" in ratio.words

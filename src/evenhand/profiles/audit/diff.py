@@ -15,7 +15,7 @@ from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.effects import Effect, effects_of
 from evenhand.profiles.audit.observed import Observed, mean_of, observed
 from evenhand.profiles.audit.result import design_of
-from evenhand.profiles.audit.sentences import NO_CERTIFICATE, NOTE, p_text, signed, signed_interval
+from evenhand.profiles.audit.sentences import NO_CERTIFICATE, NOTE, found_words, p_text, signed, signed_interval
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.json import SCHEMA_VERSION
 from evenhand.reports.phrases import moment_text
@@ -272,5 +272,5 @@ def _row(change: EffectChange) -> tuple[str, ...]:
         signed(effect.estimate),
         signed_interval(effect.interval),
         p_text(effect.p_holm),
-        effect.lacking or ("beyond chance" if effect.found else ""),
+        effect.lacking or found_words(effect),
     )

@@ -268,9 +268,7 @@ class _Estimator:
         )
         return _Estimated(effect, estimate)
 
-    def _uncertainty(
-        self, estimate: Estimate, loads: Sequence[float]
-    ) -> tuple[Uncertainty | None, Uncertainty | None]:
+    def _uncertainty(self, estimate: Estimate, loads: Sequence[float]) -> tuple[Uncertainty | None, Uncertainty | None]:
         """Return how sure an estimate is by replicates and by clusters."""
         weights = [load for load, mine in zip(loads, self._scored, strict=True) for _ in mine.samples]
         replicate = by_replicates(estimate.value, self._replicates.error(weights))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import resources
 from typing import TextIO
 
@@ -40,13 +40,14 @@ def write_html(
     section: Markup | None = None,
     noun: str = "case",
     case_view: Callable[[CaseResult], CaseView] = _case_view,
+    table: Callable[[Iterable[CaseResult]], Iterable[str]] | None = None,
 ) -> None:
     """Write the report; the results are read once and never held, so that memory stays flat.
 
     Where the table has room for some cases only, those that come in are found first, and the others are not read.
 
     ``section`` replaces the usual numbers, where a run has others to show. ``noun`` is what a case of the run is, and
-    ``case_view`` says how it is shown.
+    ``case_view`` says how it is shown. ``table`` writes another table than that of cases with verdicts.
     """
     evaluators = list(report.summary.evaluators)
     columns = f":root {{ --evaluators: {min(len(evaluators), MOST_COLUMNS)}; }}\n"
@@ -56,8 +57,11 @@ def write_html(
     out.write(_head(report.run.name, style, script))
     out.write("<body>\n<main>\n")
     out.write(_numbers(report, noun, section))
-    views = map(case_view, cases_shown(report))
-    out.writelines(case_table(views, standings(report.summary.cases), evaluators))
+    if table is None:
+        views = map(case_view, cases_shown(report))
+        out.writelines(case_table(views, standings(report.summary.cases), evaluators))
+    else:
+        out.writelines(table(report.results()))
     out.write("</main>\n")
     out.write(_footer(report))
     out.write(f"<script>{script}</script>\n</body>\n</html>\n")
