@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import variance
 from typing import Any, Final
 
@@ -19,10 +19,14 @@ _MORE: Final = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandardError:
-    """How sure an estimate is: ``value`` is its standard error, with ``df`` degrees of freedom."""
+    """How sure an estimate is: ``value`` is its standard error, with ``df`` degrees of freedom.
+
+    ``moves`` are the parts by which it may move: their squares add up to that of the error.
+    """
 
     value: float
     df: int
+    moves: tuple[float, ...] = field(default=(), repr=False)
 
     def interval(self, estimate: float, method: str) -> Interval:
         """Return the interval by Student's t."""
@@ -62,7 +66,8 @@ class Replicates:
 
         if not self.vary:
             return None
-        squares = np.square(np.asarray(weights, dtype=float))
+        loads = np.asarray(weights, dtype=float)
+        squares = np.square(loads)
         borrowed = squares[self._df == 0].sum() * self._df / self._df.sum()
         parts = np.where(self._df > 0, (squares / self._counts + borrowed) * self._variances, 0.0)
         total = float(parts.sum())
@@ -70,4 +75,7 @@ class Replicates:
             return None
         most = int(self._df[parts > 0].sum())
         matched = total * total / float((parts * parts / (self._df + 2)).sum()) - 2
-        return StandardError(value=math.sqrt(total), df=max(1, min(most, int(matched + _MORE))))
+        pooled = (self._variances * self._df).sum() / self._df.sum()
+        moves = loads * np.sqrt(np.where(self._df > 0, self._variances, pooled) / self._counts)
+        df = max(1, min(most, int(matched + _MORE)))
+        return StandardError(value=math.sqrt(total), df=df, moves=tuple(moves.tolist()))

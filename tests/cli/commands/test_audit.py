@@ -158,8 +158,8 @@ def test_a_level_whose_calls_all_failed_is_missing_and_not_a_zero(
     told = command("report", "--json").json["audit"]
 
     assert done.code == 101
-    assert "missing: name 'man' has no score; it is reported as missing, not as zero" in done.out
-    assert "8 of 16 scores failed; they are missing, and not in any mean" in done.out
+    assert "No profile with name 'man' has a score: the level is missing, and not a zero." in done.out
+    assert "8 of 16 calls gave no score; they are in no mean." in done.out
     assert told["effects"][0]["estimate"] is None
     assert told["effects"][1]["estimate"] == pytest.approx(3)
     assert told["missing"] == [{"factor": "name", "level": "man"}]

@@ -166,8 +166,15 @@ class _Model:
 
 @dataclass(frozen=True, slots=True)
 class _Estimated:
+    """An effect with its estimate by clusters, and with that by replicates where there are any."""
+
     effect: Effect
-    estimate: Estimate | None = None
+    by_clusters: Estimate | None = None
+    by_replicates: Estimate | None = None
+
+    @property
+    def deciding(self) -> Estimate | None:
+        return self.by_replicates if self.effect.decided_by == REPLICATES else self.by_clusters
 
 
 class _Estimator:
@@ -195,7 +202,7 @@ class _Estimator:
         return Effects(
             effects=effects,
             widest=tuple(self._widest(model, place) for place in self._groups if place in self._open),
-            offsets=tuple(_offsets(effects, [main.estimate for main in mains])),
+            offsets=tuple(_offsets(effects, mains)),
             clusters=len({profile.cluster for profile in self._scored}),
         )
 
@@ -256,7 +263,13 @@ class _Estimator:
             return _Estimated(
                 replace(effect, lacking="with the scored profiles, it cannot be separated from other effects")
             )
-        replicate, clustered = self._uncertainty(estimate, model.fit.loads(contrast))
+        weights = [
+            load for load, mine in zip(model.fit.loads(contrast), self._scored, strict=True) for _ in mine.samples
+        ]
+        error = self._replicates.error(weights)
+        replicate = by_replicates(estimate.value, error)
+        # Scores that repeat themselves, or stand alone, may fit the model by nothing but their rounding.
+        clustered = by_clusters(estimate, 0.0 if replicate is not None else rounding_error(weights, self._step))
         basis = basis_of(replicate, clustered)
         effect = replace(
             effect,
@@ -266,15 +279,8 @@ class _Estimator:
             decided_by=basis,
             lacking="" if basis is not None else "too few profiles for an interval",
         )
-        return _Estimated(effect, estimate)
-
-    def _uncertainty(self, estimate: Estimate, loads: Sequence[float]) -> tuple[Uncertainty | None, Uncertainty | None]:
-        """Return how sure an estimate is by replicates and by clusters."""
-        weights = [load for load, mine in zip(loads, self._scored, strict=True) for _ in mine.samples]
-        replicate = by_replicates(estimate.value, self._replicates.error(weights))
-        # Scores that repeat themselves, or stand alone, may fit the model by nothing but their rounding.
-        least = 0.0 if replicate is not None else rounding_error(weights, self._step)
-        return replicate, by_clusters(estimate, least)
+        replicated = error and Estimate(value=estimate.value, error=error.value, df=error.df, moves=error.moves)
+        return _Estimated(effect, estimate, replicated)
 
     def _unestimated(self, term: Term, levels: tuple[int, ...], against: tuple[int, ...]) -> Effect:
         factors = [self._design.factors[place] for place in term]
@@ -327,10 +333,14 @@ def _holm(several: Sequence[Uncertainty | None]) -> list[float | None]:
     return [corrected.get(str(place)) for place in range(len(several))]
 
 
-def _offsets(effects: Sequence[Effect], mains: Sequence[Estimate | None]) -> Iterator[Offset]:
-    """Yield what group effects are worth in merits; only a merit that matters beyond chance can make up for one."""
+def _offsets(effects: Sequence[Effect], mains: Sequence[_Estimated]) -> Iterator[Offset]:
+    """Yield what group effects are worth in merits; only a merit that matters beyond chance can make up for one.
+
+    The interval is by the error that decides about the group.
+    """
     pairs = list(zip(effects, mains, strict=False))
     for (group, above), (merit, below) in itertools.product(pairs, repeat=2):
-        if group.is_group and not merit.is_group and merit.found and above is not None and below is not None:
-            share = above.value / below.value
-            yield Offset(group=group.name, merit=merit.name, share=share, interval=ratio_interval(above, below))
+        upper, lower = above.deciding, below.by_replicates if group.decided_by == REPLICATES else below.by_clusters
+        if group.is_group and not merit.is_group and merit.found and upper is not None and lower is not None:
+            share = upper.value / lower.value
+            yield Offset(group=group.name, merit=merit.name, share=share, interval=ratio_interval(upper, lower))

@@ -92,10 +92,11 @@ def offset_sentence(offset: Offset, group: Effect, merit: Effect) -> str:
     verb = "lowers" if (group.estimate or 0.0) < 0 else "raises"
     change = f"changing {merit.factors[0]} from {merit.against[0]} to {merit.levels[0]}"
     does = "takes away" if (merit.estimate or 0.0) < 0 else "adds"
-    ends = [] if offset.interval is None else [offset.interval.low, offset.interval.high]
+    around = offset.interval
+    # Of scores without noise the interval has no width, and would promise too much.
+    ends = [around.low, around.high] if around is not None and around.low < around.high else []
     low_high = sorted(end if offset.share >= 0 else -end for end in ends)
-    around = f" [{', '.join(map(_percent, low_high))}]" if ends else ""
-    share = f"{_percent(abs(offset.share))}{around}"
+    share = _percent(abs(offset.share)) + (f" [{', '.join(map(_percent, low_high))}]" if ends else "")
     return f"Changing {factor} from {other} to {level} {verb} the score by {share} of what {change} {does}."
 
 

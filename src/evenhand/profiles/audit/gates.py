@@ -9,7 +9,7 @@ from typing import Any
 from evenhand.domain.gates import GateResult
 from evenhand.domain.summary import Interval
 from evenhand.domain.verdict import reaches
-from evenhand.profiles.audit.design import ESTIMATE, GateSpec
+from evenhand.profiles.audit.design import ESTIMATE, INTERVAL, GateSpec
 from evenhand.profiles.audit.effects import INTERACTION, MAIN, Effect, Effects
 from evenhand.profiles.audit.findings import size_interval
 from evenhand.profiles.audit.selection import Impact
@@ -37,7 +37,7 @@ class AuditGate(GateResult):
         ... ).words
         'max_group_effect: wanted at most 0.5, found 0.4 (name: A − B); its interval [0.10, 0.70] includes the limit'
 
-        A gate that the interval decides is met as long as the limit may be kept.
+        Where the interval decides, such a gate is met, and the sentence says that the audit cannot tell.
         """
         demand = f"{self.name}: wanted {'at least' if self.name.startswith('min') else 'at most'} {self.wanted:.4g}"
         if self.found is None:
@@ -48,7 +48,7 @@ class AuditGate(GateResult):
         around = f"its interval {interval_text(self.interval)}"
         if self.decided_by == ESTIMATE or self.certain:
             return f"{finding}; {around} {'excludes' if self.certain else 'includes'} the limit"
-        return f"{finding}; {around} includes the limit, so that it may or may not be kept"
+        return f"{finding}; {around} includes the limit: the audit cannot tell on which side of it the judge is"
 
     @property
     def certain(self) -> bool:
@@ -88,48 +88,45 @@ def _at_most(gate: AuditGate, effects: Sequence[Effect], missing: Sequence[Effec
         return replace(gate, problem=missing[0].lacking if missing else "there is no such effect in the design")
     sizes = [_Number(about=effect.name, value=abs(effect.estimate or 0.0), interval=size_interval(effect))
              for effect in effects]  # fmt: skip
-    if gate.decided_by == ESTIMATE:
-        worst = max(sizes, key=lambda size: size.value)
-        return worst.decide(gate, ok=reaches(gate.wanted, worst.value))
-    if unknown := next((size for size in sizes if size.interval is None), None):
+    unknown = next((size for size in sizes if size.interval is None), None)
+    if gate.decided_by == INTERVAL and unknown is not None:
         return replace(gate, problem=f"{unknown.about} has no interval: too few profiles or repetitions")
-    # What lies beyond a limit for certain is worse than what only may lie further.
-    worst = max(sizes, key=lambda size: (size.ends[0], size.value))
-    return worst.decide(gate, ok=reaches(gate.wanted, worst.ends[0]))
+    beyond = [size for size in sizes if not reaches(gate.wanted, size.near(gate))]
+    worst = max(beyond or sizes, key=lambda size: size.value)
+    return replace(gate, found=worst.value, ok=not beyond, about=worst.about, interval=worst.interval)
 
 
 def _at_least(gate: AuditGate, impacts: Sequence[Impact]) -> AuditGate:
     if missing := [impact for impact in impacts if impact.ratio is None]:
         return replace(gate, problem=missing[0].lacking)
+    # The level that is selected most often is held against itself only where there is no other.
+    others = [impact for impact in impacts if impact.level != impact.against] or impacts
     ratios = [
         _Number(
             about=f"{impact.factor}: {impact.level} against {impact.against}",
             value=impact.ratio or 0.0,
             interval=impact.interval,
         )
-        for impact in impacts
+        for impact in others
     ]
-    if gate.decided_by == ESTIMATE:
-        worst = min(ratios, key=lambda ratio: ratio.value)
-        return worst.decide(gate, ok=reaches(worst.value, gate.wanted))
-    # The level that is selected most often is held against itself, and needs no interval.
-    if unknown := next((ratio for ratio in ratios if ratio.interval is None and ratio.value != 1), None):
+    unknown = next((ratio for ratio in ratios if ratio.interval is None), None)
+    if gate.decided_by == INTERVAL and unknown is not None:
         return replace(gate, problem=f"{unknown.about} has no interval: too few profiles")
-    worst = min(ratios, key=lambda ratio: (ratio.ends[1], ratio.value))
-    return worst.decide(gate, ok=reaches(worst.ends[1], gate.wanted))
+    beyond = [ratio for ratio in ratios if not reaches(ratio.near(gate), gate.wanted)]
+    worst = min(beyond or ratios, key=lambda ratio: ratio.value)
+    return replace(gate, found=worst.value, ok=not beyond, about=worst.about, interval=worst.interval)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Number:
-    """A number that a gate limits; ``ends`` are those of its interval, or the number itself where it has none."""
+    """A number that a gate limits."""
 
     about: str
     value: float
     interval: Interval | None
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        return (self.value, self.value) if self.interval is None else (self.interval.low, self.interval.high)
-
-    def decide(self, gate: AuditGate, *, ok: bool) -> AuditGate:
-        return replace(gate, found=self.value, ok=ok, about=self.about, interval=self.interval)
+    def near(self, gate: AuditGate) -> float:
+        """Return what must be beyond the limit for the gate to fail: the number, or the near end of its interval."""
+        if gate.decided_by == ESTIMATE or self.interval is None:
+            return self.value
+        return self.interval.high if gate.name.startswith("min") else self.interval.low

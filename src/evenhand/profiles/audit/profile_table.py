@@ -23,9 +23,9 @@ def profile_table(results: Iterable[CaseResult]) -> Iterator[str]:
     """Yield the section with the table, piece by piece."""
     yield Markup('<section class="cases" aria-labelledby="cases-heading">')
     yield tag("h2", "Profiles", id="cases-heading")
-    artifacts = tag("code", "evenhand audit artifacts")
-    yield tag("p", "Scores from 0 to 10, and no verdicts: an audit sets no pass mark. ",
-              f"The first {MOST_DETAILED:,} profiles can be opened; ", artifacts, " saves all.", class_="note")  # fmt: skip
+    about = "Scores from 0 to 10, and no verdicts: an audit has no pass mark. "
+    detailed = f"The first {MOST_DETAILED:,} profiles can be opened; "
+    yield tag("p", about, detailed, tag("code", "evenhand audit artifacts"), " saves all of them.", class_="note")
     yield _tools()
     yield Markup('<table class="results" id="cases" role="table" aria-labelledby="cases-heading">')
     yield _head()

@@ -59,11 +59,11 @@ def overview(numbers: AuditNumbers) -> Iterator[str]:
     size = f"{counted(numbers.profiles, 'profile')} with {cells} combinations of levels"
     yield f"{size}, {numbers.scored:,} scored; groups: {', '.join(design.groups)}"
     for level in numbers.missing:
-        yield f"missing: {level.factor} {level.level!r} has no score; it is reported as missing, not as zero"
+        yield f"No profile with {level.factor} {level.level!r} has a score: the level is missing, and not a zero."
     if numbers.failed:
-        yield f"{numbers.failed:,} of {counted(numbers.calls, 'score')} failed; they are missing, and not in any mean"
+        yield f"{numbers.failed:,} of {counted(numbers.calls, 'call')} gave no score; they are in no mean."
     if numbers.pending:
-        yield f"{counted(numbers.pending, 'profile')} not scored yet; the numbers are based on the others"
+        yield f"{counted(numbers.pending, 'profile')} not scored yet; the numbers are about the others."
     yield from _findings(numbers)
     yield from _spread(numbers)
 
@@ -243,8 +243,8 @@ def _method(numbers: AuditNumbers) -> Iterator[str]:
     tested = sum(effect.p is not None for effect in numbers.effects)
     yield (
         "Effects are differences in points from 0 to 10, averaged over all other factors. P values are corrected for "
-        f"{counted(tested, 'effect')} (Holm). Detectable is the smallest true effect that would be found with 80 % "
-        "power after that correction."
+        f"{counted(tested, 'effect')} (Holm). Detectable is the smallest true effect that would be found four "
+        "times in five, after that correction."
     )
     yield (
         "Each effect has two standard errors. The replicate error comes from the repetitions of each profile: against "
@@ -266,7 +266,8 @@ def _deciding(numbers: AuditNumbers) -> Iterator[str]:
     elif not numbers.spread.largest:
         yield (
             "The judge repeated itself in every score, so that its repetitions show no noise: the clustered error "
-            "decides, and is taken to be no smaller than the rounding of the scores makes it."
+            "decides, and is taken to be no smaller than the rounding of the scores makes it. An interval without "
+            "width elsewhere is no guarantee about other profiles."
         )
     else:
         yield (
