@@ -264,7 +264,7 @@ class _Estimator:
                 replace(effect, lacking="with the scored profiles, it cannot be separated from other effects")
             )
         weights = [
-            load for load, mine in zip(model.fit.loads(contrast), self._scored, strict=True) for _ in mine.samples
+            load for load, mine in zip(model.fit.row_weights(contrast), self._scored, strict=True) for _ in mine.samples
         ]
         error = self._replicates.error(weights)
         replicate = by_replicates(estimate.value, error)

@@ -23,9 +23,8 @@ def profile_table(results: Iterable[CaseResult]) -> Iterator[str]:
     """Yield the section with the table, piece by piece."""
     yield Markup('<section class="cases" aria-labelledby="cases-heading">')
     yield tag("h2", "Profiles", id="cases-heading")
-    about = "Scores from 0 to 10, and no verdicts: an audit has no pass mark. "
-    detailed = f"The first {MOST_DETAILED:,} profiles can be opened; "
-    yield tag("p", about, detailed, tag("code", "evenhand audit artifacts"), " saves all of them.", class_="note")
+    about = f"Scores from 0 to 10. The first {MOST_DETAILED:,} profiles can be opened; "
+    yield tag("p", about, tag("code", "evenhand audit artifacts"), " saves all of them.", class_="note")
     yield _tools()
     yield Markup('<table class="results" id="cases" role="table" aria-labelledby="cases-heading">')
     yield _head()
