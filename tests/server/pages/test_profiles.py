@@ -347,7 +347,7 @@ def test_an_audit_has_its_criteria_on_top_and_no_verdicts(
     file = client.get(f"/runs/{audited}/download.html").text
 
     assert next(one.text for one in shown.all("h2")) == "Criteria"
-    assert [one.text for one in shown.all("span", class_="badge")] == ["✗ gate missed"]
+    assert [one.text for one in shown.all("span", class_="badge fail")] == ["✗ gate missed"]
     said = re.sub(r"<(style|script).*?</\1>", "", file, flags=re.DOTALL)
     assert said.index("<h2>Criteria</h2>") < said.index("gate missed") < said.index("<h2>Main effects</h2>")
     words = re.sub(r"<[^>]*>", " ", said)
