@@ -73,7 +73,8 @@ def test_calls_that_are_refused_together_count_as_one(design_of: DesignOf, score
     (found,) = refusals(design, profiles)
 
     # Two of four profiles against none of four, and not six of twelve calls.
-    assert (found.together, found.p) == (3.0, pytest.approx(3 / 7))
+    assert found.together == 3.0
+    assert found.p == pytest.approx(3 / 7)
     assert not found.found
     told = " ".join(overview(numbers_from(design, profiles)))
     assert "in 6 of 12 calls if name is Ben, and in 0 of 12 if it is Anna: chance alone may explain this" in told

@@ -279,7 +279,9 @@ class _Estimator:
             decided_by=basis,
             lacking="" if basis is not None else "too few profiles for an interval",
         )
-        replicated = error and Estimate(value=estimate.value, error=error.value, df=error.df, moves=error.moves)
+        if error is None:
+            return _Estimated(effect, estimate)
+        replicated = Estimate(value=estimate.value, error=error.value, df=error.df, moves=error.moves)
         return _Estimated(effect, estimate, replicated)
 
     def _unestimated(self, term: Term, levels: tuple[int, ...], against: tuple[int, ...]) -> Effect:
