@@ -357,8 +357,8 @@ WORDS: Final = (
         label="replicate error",
         others=("replicate",),
         sentence=(
-            "How far an effect would move if the judge scored the same profiles again. Against it, an effect says that "
-            "the judge treats these profiles differently, beyond its own noise; * marks the error that decides."
+            "How far an effect would move if the judge scored the same profiles again: its own noise. * marks the "
+            "error that decides."
         ),
         link="/help/audit#which-error-decides",
     ),

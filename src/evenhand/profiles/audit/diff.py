@@ -214,6 +214,10 @@ def _notes(a: RunRecord, b: RunRecord, unscored: int) -> Iterator[str]:
         yield f"{unscored:,} profiles are not scored in both audits, and are left out"
 
 
+_ERRORS: Final = (
+    "A difference is held against the noise of the repetitions in both audits; where profiles differ by more than that "
+    "explains, or nothing was repeated differently, against how profiles differ."
+)
 _HEADINGS: Final = ("effect", "A", "B", "B - A", "95 %", "p (Holm)", NOTE)
 
 
@@ -252,6 +256,7 @@ def _parts(audit_diff: AuditDiff) -> Iterator[Block]:
     mean = f"B scores {signed(audit_diff.mean)} {signed_interval(audit_diff.interval)} points overall"
     yield Sentences(lines=(f"A: {_who(audit_diff.a)}", f"B: {_who(audit_diff.b)}", *audit_diff.notes))
     yield Sentences(lines=(f"{audit_diff.profiles:,} profiles are scored in both; {mean}",))
+    yield Sentences(lines=(_ERRORS,))
     yield Grid(title="Effects", headings=_HEADINGS, rows=tuple(map(_row, audit_diff.changes)), words=(NOTE,))
     if audit_diff.lost:
         yield Sentences(lines=(f"scored in A and not at all in B: {'; '.join(audit_diff.lost)}",))

@@ -35,6 +35,8 @@ def parts(numbers: AuditNumbers, *, most: int | None = MOST_ROWS) -> Iterator[Bl
     """Yield the parts in the order in which they are read; ``most`` is how long a table may be, None for all of it."""
     yield Sentences(title=CRITERIA, lines=tuple(filter(str.strip, numbers.design.criteria.splitlines())))
     yield Sentences(lines=tuple(overview(numbers)))
+    if lines := tuple(_merits(numbers)):
+        yield Sentences(title="What the judge scores by", lines=_cut_lines(lines, most))
     for title, kind in KINDS.items():
         if rows := [row for _, row in effect_rows(numbers, kind)]:
             yield Grid(title=title, headings=EFFECT_HEADINGS, rows=_cut(rows, most), words=(NOTE,))
@@ -84,6 +86,16 @@ def _findings(numbers: AuditNumbers) -> Iterator[str]:
     beginning = "Among the scores that the judge gave, no" if refused else "No"
     mains = [effect.detectable or 0.0 for effect in numbers.effects if effect.is_group and effect.kind == MAIN]
     yield f"{beginning} effect of a group was found beyond chance.{_could_be_found(max(mains, default=0.0))}"
+
+
+def _merits(numbers: AuditNumbers) -> Iterator[str]:
+    """Yield what counts, of that which may count; nothing in a design without merits."""
+    merits = [effect for effect in numbers.effects if effect.kind == MAIN and not effect.is_group]
+    counting = [effect for effect in merits if effect.found]
+    yield from (effect_sentence(effect, numbers.design.groups) for effect in counting)
+    if silent := [effect for effect in merits if effect.p is not None and not effect.found]:
+        factors = ", ".join(dict.fromkeys(effect.factors[0] for effect in silent))
+        yield f"Not found to count, beyond chance: {factors}."
 
 
 def _could_be_found(least: float) -> str:
