@@ -93,9 +93,9 @@ def _merits(numbers: AuditNumbers) -> Iterator[str]:
     merits = [effect for effect in numbers.effects if effect.kind == MAIN and not effect.is_group]
     counting = [effect for effect in merits if effect.found]
     yield from (effect_sentence(effect, numbers.design.groups) for effect in counting)
-    if silent := [effect for effect in merits if effect.p is not None and not effect.found]:
-        factors = ", ".join(dict.fromkeys(effect.factors[0] for effect in silent))
-        yield f"Not found to count, beyond chance: {factors}."
+    tested = dict.fromkeys(effect.factors[0] for effect in merits if effect.p is not None)
+    if silent := [factor for factor in tested if factor not in {effect.factors[0] for effect in counting}]:
+        yield f"Not found to count, beyond chance: {', '.join(silent)}."
 
 
 def _could_be_found(least: float) -> str:
