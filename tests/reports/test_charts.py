@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.domain.summary import Interval, Summary, Tally
 from evenhand.domain.verdict import Thresholds
-from evenhand.reports.html.charts import means_plot, score_histogram, verdict_bar
+from evenhand.reports.html.charts import Axis, interval_mark, means_plot, score_histogram, verdict_bar
 from evenhand.reports.overview import BINS, bin_of
 from evenhand.reports.phrases import Standing
 
@@ -148,6 +148,24 @@ def test_an_interval_beyond_the_scale_is_drawn_to_its_end() -> None:
 
     ends = [share(line, "x2") for line in chart.iter("line")]
     assert max(ends) == 1
+
+
+def test_what_lies_beyond_an_axis_is_marked_there_with_its_value() -> None:
+    axis = Axis(left=0, right=2)
+
+    within = drawn(interval_mark("a", 1.0, (0.5, 2.0), axis))
+    beyond = drawn(interval_mark("b", 2.5, (-0.25, 4.3), axis))
+
+    assert list(within.iter("text")) == []
+    assert [(one.text, share(one, "x")) for one in beyond.iter("text")] == [
+        ("◀", 0),
+        ("from -0.25", 0),
+        ("▶", 1),
+        ("to 4.30", 1),
+    ]
+    # A dot at the end would say that the estimate is there, and a bar that the interval ends there.
+    assert list(beyond.iter("circle")) == []
+    assert [share(line, "x1") for line in beyond.iter("line") if line.get("class") == "interval"] == [0]
 
 
 def test_what_has_no_mean_has_no_dot() -> None:

@@ -364,6 +364,24 @@ WORDS: Final = (
         link="/help/audit#what-the-report-says",
     ),
     Word(
+        label="replicate error",
+        others=("replicate",),
+        sentence=(
+            "How far an effect would move if the judge scored the same profiles again: its own noise. * marks the "
+            "error that decides."
+        ),
+        link="/help/audit#which-error-decides",
+    ),
+    Word(
+        label="clustered error",
+        others=("clustered",),
+        sentence=(
+            "How far an effect would move with other profiles like these. Against it, an effect holds for those too; "
+            "* marks the error that decides."
+        ),
+        link="/help/audit#which-error-decides",
+    ),
+    Word(
         label="selected",
         others=("rate", "selection rate"),
         sentence="How many profiles of a level reach the score at which the design selects; the rate is their share.",

@@ -1,4 +1,4 @@
-"""Quantiles and p values of the normal distribution, Student's t, chi-square and a fair coin."""
+"""Quantiles and p values of the normal distribution, Student's t, F, chi-square, a fair coin and a table of counts."""
 
 from __future__ import annotations
 
@@ -85,6 +85,8 @@ def _expanded(z: float, df: float) -> float:
 _MOST_STEPS: Final = 100_000
 _SMALLEST: Final = 1e-300
 _PRECISE: Final = 1e-15
+# Tables of counts whose chances differ by less are equally likely.
+_ALIKE: Final = 1e-9
 
 
 def t_p_value(t: float, df: int) -> float:
@@ -98,6 +100,50 @@ def t_p_value(t: float, df: int) -> float:
     if math.isinf(t):
         return 0.0
     return incomplete_beta(df / 2, 0.5, df / (df + t * t))
+
+
+def f_p_value(f: float, df: int, df_below: int) -> float:
+    """Return the probability that the ratio of two variances, of these degrees of freedom, is at least so large.
+
+    >>> round(f_p_value(3.006917, 4, 16), 6)
+    0.05
+    """
+    if min(df, df_below) < 1 or f < 0:
+        raise ValueError(f"df are 1 or more and the ratio 0 or more, not {df!r}, {df_below!r} and {f!r}")
+    return incomplete_beta(df_below / 2, df / 2, df_below / (df_below + df * f))
+
+
+def fisher_p_value(hits: int, n: int, other_hits: int, other_n: int) -> float:
+    """Return the probability that hits fall so unevenly on two samples, or more so: Fisher's exact test, two-sided.
+
+    >>> round(fisher_p_value(3, 4, 1, 4), 6), fisher_p_value(16, 24, 0, 24) < 1e-6
+    (0.485714, True)
+    """
+    if not 0 <= hits <= n or not 0 <= other_hits <= other_n:
+        raise ValueError(
+            f"hits lie between 0 and their number, not {hits!r} of {n!r} and {other_hits!r} of {other_n!r}"
+        )
+    chances = _hypergeometric(hits + other_hits, n, other_n)
+    if hits not in chances:
+        return 0.0
+    bound = chances[hits] * (1 + _ALIKE)
+    return min(1.0, math.fsum(chance for chance in chances.values() if chance <= bound) / math.fsum(chances.values()))
+
+
+def _hypergeometric(hits: int, n: int, other_n: int) -> dict[int, float]:
+    """Return how likely each number of hits in the first sample is, against the likeliest; the rarest are left out."""
+    least, most = max(0, hits - other_n), min(n, hits)
+    top = min(max((hits + 1) * (n + 1) // (n + other_n + 2), least), most)
+    chances = {top: 1.0}
+    for step in (1, -1):
+        count, chance = top, 1.0
+        while least <= count + step <= most and chance > _SMALLEST:
+            lower = min(count, count + step)
+            ratio = (n - lower) * (hits - lower) / ((lower + 1) * (other_n - hits + lower + 1))
+            chance = chance * ratio if step == 1 else chance / ratio
+            count += step
+            chances[count] = chance
+    return chances
 
 
 def sign_p_value(wins: int, losses: int) -> float:

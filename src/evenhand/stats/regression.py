@@ -91,6 +91,11 @@ class Fit:
             by_size.setdefault(len(at), []).append(at)
         self._batches = [_Batch(self._x, self._root, self._left, several) for several in by_size.values()]
 
+    def row_weights(self, contrast: Sequence[float] | Matrix) -> list[float]:
+        """Return by how much each score moves a sum of the model's weights."""
+        weights: list[float] = (self._x @ (self._inverse @ self._np.asarray(contrast, dtype=float))).tolist()
+        return weights
+
     def estimate(self, contrast: Sequence[float] | Matrix) -> Estimate | None:
         """Estimate a sum of the model's weights; None where these rows cannot tell it from another."""
         np = self._np

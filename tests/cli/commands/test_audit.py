@@ -149,6 +149,39 @@ def test_missed_gates_end_with_100_and_are_told(
     assert (met.code, met.json["gates"][0]["ok"]) == (0, True)
 
 
+def test_a_gate_that_the_interval_decides_fails_only_if_all_of_it_is_beyond(
+    design: Callable[..., str], judged_by: Callable[..., Any], command: Command
+) -> None:
+    judged_by()
+
+    # Half a point less for Ben, in half points: 0.50 [0.22, 0.78].
+    unsure = command("audit", design(gates={"max_group_effect": 0.3, "decided_by": "interval"}))
+    sure = command("audit", design(gates={"max_group_effect": 0.2, "decided_by": "interval"}), "--json")
+    wrong = command("audit", design(gates={"max_group_effect": 0.2, "decided_by": "range"}))
+
+    assert unsure.code == 0
+    assert "met: max_group_effect: wanted at most 0.3, found 0.5 (name: man − woman)" in unsure.out
+    assert "cannot tell on which side of it the judge is" in " ".join(unsure.out.split())
+    assert (sure.code, sure.json["gates"][0]["ok"], sure.json["gates"][0]["decided_by"]) == (100, False, "interval")
+    assert wrong.code == 2
+    assert "gates.decided_by is 'range'; it must be estimate or interval" in wrong.err
+
+
+def test_refusals_of_one_group_are_told(
+    design: Callable[..., str], judged_by: Callable[..., Any], command: Command
+) -> None:
+    judged_by(silent_about_ben)
+
+    done = command("audit", design(), "--max-attempts", "1")
+    told = command("report", "--json").json["audit"]
+
+    said = " ".join(done.out.split())
+    assert "The judge gave no score in 8 of 8 calls if name is man, and in 0 of 8 if it is woman: this is more" in said
+    assert "No effect of a group" not in said
+    (refusal,) = told["refusals"]
+    assert (refusal["found"], refusal["refused"], refusal["other_refused"]) == (True, 8, 0)
+
+
 def test_a_level_whose_calls_all_failed_is_missing_and_not_a_zero(
     design: Callable[..., str], judged_by: Callable[..., Any], command: Command
 ) -> None:
@@ -158,8 +191,8 @@ def test_a_level_whose_calls_all_failed_is_missing_and_not_a_zero(
     told = command("report", "--json").json["audit"]
 
     assert done.code == 101
-    assert "missing: name 'man' has no score; it is reported as missing, not as zero" in done.out
-    assert "8 of 16 scores failed; they are missing, and not in any mean" in done.out
+    assert "No profile with name 'man' has a score: the level is missing, and not a zero." in done.out
+    assert "8 of 16 calls gave no score; they are in no mean." in done.out
     assert told["effects"][0]["estimate"] is None
     assert told["effects"][1]["estimate"] == pytest.approx(3)
     assert told["missing"] == [{"factor": "name", "level": "man"}]

@@ -25,10 +25,16 @@ def test_levels_are_a_list_or_a_mapping_of_names_to_texts() -> None:
 
 
 def test_what_is_stored_of_a_design_makes_the_same_design() -> None:
-    more = {"select_at": 6, "gates": {"max_group_effect": 0.5, "max_unscored": "5%"}, "seed": 7, "max_profiles": 99}
-    design = AuditDesign.of(GOOD | more)
+    gates = {"max_group_effect": 0.5, "max_unscored": "5%", "decided_by": "interval"}
+    design = AuditDesign.of(GOOD | {"select_at": 6, "gates": gates, "seed": 7, "max_profiles": 99})
 
     assert AuditDesign.stored(design.as_dict()) == design
+
+
+def test_what_is_usual_is_not_stored_so_that_older_designs_are_the_same() -> None:
+    design = AuditDesign.of(GOOD | {"gates": {"max_group_effect": 0.5, "decided_by": "estimate"}})
+
+    assert design.as_dict()["gates"] == {"max_group_effect": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -67,6 +73,13 @@ def test_what_is_stored_of_a_design_makes_the_same_design() -> None:
         ({"gates": {"max_group_effect": -1}}, "d.yaml: gates.max_group_effect is -1; it must be a number from 0 to 10"),
         ({"gates": {"min_impact_ratio": 0.8}}, "d.yaml: gates.min_impact_ratio: it needs select_at"),
         ({"gates": {"max_unscored": 1.5}}, "max_unscored is 1.5"),
+        (
+            {"gates": {"max_group_effect": 1, "decided_by": "intervall"}},
+            "d.yaml: gates.decided_by is 'intervall'; it must be estimate or interval; did you mean 'interval'",
+        ),
+        ({"gates": {"max_group_effect": 1, "decided_by": True}}, "d.yaml: gates.decided_by is True; it must be"),
+        ({"gates": {"decided_by": "interval"}}, "d.yaml: gates.decided_by: there is nothing to decide; add a limit"),
+        ({"gates": {"decided_bye": "interval"}}, "d.yaml: gates: no gate 'decided_bye'; did you mean 'decided_by'"),
         ({"prices": {"a/b": 3}}, "d.yaml: prices: a/b"),
     ],
 )

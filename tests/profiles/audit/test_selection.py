@@ -142,10 +142,57 @@ def test_gates_are_decided_by_the_estimate_and_say_what_the_interval_says(
     effect, interaction, ratio = audited(design_of(NURSES, ["name"], select_at=6, gates=gates), scored_by).gates
 
     assert (effect.ok, effect.certain) == (False, True)
-    assert effect.words.endswith("found 2.5 (name: Ben − Anna); its interval [2.50, 2.50] excludes the limit")
+    assert effect.words.endswith("found 2.5 (name: Ben − Anna); its interval [2.22, 2.78] excludes the limit")
     assert (interaction.ok, interaction.found) == (True, 0)
     assert (ratio.ok, ratio.found, ratio.certain) == (False, 0.5, False)
     assert "includes the limit" in ratio.words
+
+
+def noisy(levels: Mapping[str, str]) -> float:
+    return 5.0 + 0.6 * (levels["name"] == "Ben") + 2 * (levels["years"] == "10")
+
+
+def with_noise(profiles: list[Observed], by: float) -> list[Observed]:
+    return [
+        replace(one, scores=tuple((one.score or 0.0) + apart for apart in (-by, 0, by)), score=one.score)
+        for one in profiles
+    ]
+
+
+def test_gates_that_the_interval_decides_fail_only_where_all_of_it_is_beyond_the_limit(
+    design_of: DesignOf, scored_by: ScoredBy
+) -> None:
+    gates = {"max_group_effect": 0.5, "min_impact_ratio": 0.8}
+    by_estimate = design_of(NURSES, ["name"], select_at=6, gates=gates)
+    by_interval = design_of(NURSES, ["name"], select_at=6, gates=gates | {"decided_by": "interval"})
+
+    found = [
+        numbers_from(design, with_noise(scored_by(design, noisy), by)).gates[0]
+        for design, by in ((by_estimate, 0.3), (by_interval, 0.3), (by_interval, 0.05))
+    ]
+
+    assert [(one.ok, one.decided_by, round(one.found or 0, 2)) for one in found] == [
+        (False, "estimate", 0.6),
+        (True, "interval", 0.6),
+        (False, "interval", 0.6),
+    ]
+    assert found[1].words.endswith(
+        "its interval [0.34, 0.86] includes the limit: the audit cannot tell on which side of it the judge is"
+    )
+    assert found[2].words.endswith("its interval [0.56, 0.64] excludes the limit")
+    assert found[2].as_dict()["decided_by"] == "interval"
+    ratio = numbers_from(by_interval, scored_by(by_interval, unequal)).gates[1]
+    assert (ratio.ok, ratio.found, ratio.certain) == (True, 0.5, False)
+
+
+def test_a_gate_without_an_interval_cannot_be_decided_by_it(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    gates = {"max_group_interaction": 9, "decided_by": "interval"}
+    design = design_of({"name": ["Anna", "Ben"], "years": [2, 10]}, ["name"], gates=gates)
+
+    (gate,) = audited(design, scored_by, lambda levels: 5.0 + (levels["years"] == "10")).gates
+
+    assert (gate.ok, gate.found) == (False, None)
+    assert "has no interval: too few profiles or repetitions" in gate.words
 
 
 def test_a_gate_lets_nobody_pass_who_has_a_level_without_a_score(design_of: DesignOf, scored_by: ScoredBy) -> None:

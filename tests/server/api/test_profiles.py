@@ -63,6 +63,17 @@ def test_an_audit_has_effects_and_gates(client: TestClient, db: str) -> None:
     assert "not a legal certificate" in told["audit"]["notice"]
 
 
+def test_an_audit_says_which_error_decides_and_what_was_refused(client: TestClient, db: str) -> None:
+    made = audit(DESIGN | {"gates": {"max_group_effect": 0.3, "decided_by": "interval"}}, judge=scoring, store=db)
+
+    told = client.get(f"/api/runs/{made.run.id}/audit").json()
+
+    effect = told["audit"]["effects"][0]
+    assert (effect["decided_by"], effect["replicate"], effect["clustered"]["df"]) == ("clusters", None, effect["df"])
+    assert told["audit"]["refusals"] == [one.as_dict() for one in made.numbers.refusals]
+    assert told["gates"][-1]["decided_by"] == "interval"
+
+
 def test_a_run_of_another_kind_is_a_conflict_that_says_what_it_is(client: TestClient, db: str) -> None:
     judge = '{"score": 5, "justification": "So."}'
     scored = score(PROFILES[:2], criteria="Worth", judge=lambda _: judge, store=db).run.id

@@ -345,7 +345,6 @@ def test_a_leaderboard_explains_its_words(
     assert headings[0] <= {"Profile", "Ranks from 1 to 12", "Position", "best to worst", "Mean place"}
     assert {one for one in headings[1] if " to " not in one} == {
         "effect",
-        "profiles",
         "note",
         "pairs",
         "largest",
@@ -376,6 +375,29 @@ def test_an_audit_shows_gates_effects_and_what_is_missing(
         assert said in answer.text
     assert "name: Ben − Anna: +0.50" in " ".join(one.text for one in shown.all("title"))
     assert f'<a href="/runs/{audited}/evaluations?status=error">Look at the 4 scores that failed</a>' in answer.text
+
+
+def test_an_audit_has_its_criteria_on_top_and_no_verdicts(
+    client: TestClient, audited: str, parsed: Callable[[Any], Any]
+) -> None:
+    answer = client.get(f"/runs/{audited}/audit")
+    shown = parsed(answer)
+    client.event_hooks = {"request": [], "response": []}  # a report that stands alone has a style of its own
+    file = client.get(f"/runs/{audited}/download.html").text
+
+    said = answer.text
+    assert said.index("Criteria") < said.index("Experience") < said.index("gate missed") < said.index("Main effects")
+    assert [one.text for one in shown.all("span", class_="badge fail")] == ["✗ gate missed"]
+    words = re.sub(r"<[^>]*>", " ", re.sub(r"<(style|script).*?</\1>", "", file, flags=re.DOTALL))
+    assert words.index("Criteria") < words.index("gate missed") < words.index("Main effects")
+    assert not re.findall(r"\b(pass|passes|passed|borderline|fail|fails)\b", words)
+
+
+def test_an_audit_tells_of_refusals_and_of_the_error_that_decides(client: TestClient, audited: str) -> None:
+    told = client.get(f"/runs/{audited}/audit").text
+
+    assert "The judge gave no score in 4 of 4 calls if name is Cleo, and in 0 of 8 otherwise" in told
+    assert "The judge repeated itself in every score" in told
 
 
 def test_the_page_of_an_audit_leads_there_and_has_scores_from_0_to_10(client: TestClient, audited: str) -> None:

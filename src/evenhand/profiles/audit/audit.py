@@ -15,7 +15,9 @@ from evenhand.profiles.audit import report
 from evenhand.profiles.audit.artifacts import write_artifacts
 from evenhand.profiles.audit.diff import AuditDiff, diff
 from evenhand.profiles.audit.effects import Effect
+from evenhand.profiles.audit.refusals import Refusal
 from evenhand.profiles.audit.result import AuditNumbers
+from evenhand.profiles.audit.sentences import signed
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report
 
@@ -39,13 +41,18 @@ class Audit:
 
     @property
     def numbers(self) -> AuditNumbers:
-        """All numbers: levels, effects, impact ratios, swaps, spread, and what cannot be told apart."""
+        """All numbers: levels, effects, refusals, impact ratios, swaps, spread, and what cannot be told apart."""
         return report.audit_of(self.run.whole_report)
 
     @property
     def effects(self) -> tuple[Effect, ...]:
         """The effects: main ones first, then interactions with groups."""
         return self.numbers.effects
+
+    @property
+    def findings(self) -> tuple[Effect | Refusal, ...]:
+        """What was found about groups, beyond chance: unequal refusals, and effects on the score."""
+        return self.numbers.findings
 
     @property
     def gates(self) -> tuple[GateResult, ...]:
@@ -79,8 +86,11 @@ class Audit:
         return replace(self.run.whole_report, gates=self.gates)
 
     def __repr__(self) -> str:
-        effects = [
-            f"{effect.name} {effect.estimate:+.2f}" for effect in self.effects if effect.found and effect.is_group
+        found = [
+            f"{finding.factor} {finding.level} refused {finding.refused:,} of {finding.calls:,}"
+            if isinstance(finding, Refusal)
+            else f"{finding.name} {signed(finding.estimate)}"
+            for finding in self.numbers.findings
         ]
-        finding = f"beyond chance: {'; '.join(effects)}" if effects else "no group effect beyond chance"
-        return f"Audit of run {self.run.id}: {counted(self.numbers.profiles, 'profile')}, {finding}"
+        outcome = f"beyond chance: {'; '.join(found)}" if found else "no group effect beyond chance"
+        return f"Audit of run {self.run.id}: {counted(self.numbers.profiles, 'profile')}, {outcome}"

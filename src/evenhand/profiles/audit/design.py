@@ -18,6 +18,10 @@ from evenhand.evaluators.profile_score import SCALE
 from evenhand.models.prices import PriceBook
 
 _LARGEST: Final = {"max_group_effect": SCALE.high, "max_group_interaction": 2 * SCALE.high, "min_impact_ratio": 1.0}
+ESTIMATE: Final = "estimate"
+INTERVAL: Final = "interval"
+_DECIDED_BY: Final = "decided_by"
+_DECIDING: Final = (ESTIMATE, INTERVAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +31,15 @@ class GateSpec:
     ``max_group_effect`` is the most, in points of the score, by which two levels of a group may differ;
     ``max_group_interaction`` the most by which the worth of another attribute may differ between them;
     ``min_impact_ratio`` the least share of the best level's selection rate that any level must have; ``max_unscored``
-    is that of every run.
+    is that of every run. ``decided_by`` says what fails the first three: ``estimate``, an estimate beyond the limit;
+    ``interval``, an estimate whose whole interval is beyond it.
     """
 
     max_group_effect: float | None = None
     max_group_interaction: float | None = None
     min_impact_ratio: float | None = None
     max_unscored: float | str | None = None
+    decided_by: str = ESTIMATE
 
     @classmethod
     def of(cls, settings: object) -> GateSpec:
@@ -45,8 +51,11 @@ class GateSpec:
         for name, limit in settings.items():
             if name == MAX_UNSCORED:
                 Gates.of({name: limit})
+            elif name == _DECIDED_BY:
+                _require_deciding(limit, settings)
             elif name not in _LARGEST:
-                raise ConfigError(f"gates: no gate {name!r:.80}{did_you_mean(str(name), (*_LARGEST, MAX_UNSCORED))}")
+                known = (*_LARGEST, MAX_UNSCORED, _DECIDED_BY)
+                raise ConfigError(f"gates: no gate {name!r:.80}{did_you_mean(str(name), known)}")
             elif not is_finite_number(limit) or not 0 <= limit <= _LARGEST[name]:
                 raise ConfigError(f"gates.{name} is {limit!r:.80}; it must be a number from 0 to {_LARGEST[name]:g}")
         return cls(**settings)
@@ -58,7 +67,18 @@ class GateSpec:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the demands as plain JSON values."""
-        return {name: limit for name, limit in asdict(self).items() if limit is not None}
+        usual = {_DECIDED_BY: ESTIMATE}
+        return {name: limit for name, limit in asdict(self).items() if limit is not None and usual.get(name) != limit}
+
+
+def _require_deciding(value: object, gates: Mapping[Any, Any]) -> None:
+    if value not in _DECIDING:
+        hint = did_you_mean(str(value)[:_MOST_NAME], _DECIDING)
+        raise ConfigError(f"gates.{_DECIDED_BY} is {value!r:.80}; it must be {' or '.join(_DECIDING)}{hint}")
+    if not any(name in gates for name in _LARGEST):
+        raise ConfigError(
+            f"gates.{_DECIDED_BY}: there is nothing to decide; add a limit, such as {next(iter(_LARGEST))}"
+        )
 
 
 # The name under which a template shows the text of a base profile.

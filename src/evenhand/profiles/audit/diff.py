@@ -15,7 +15,7 @@ from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.effects import Effect, effects_of
 from evenhand.profiles.audit.observed import Observed, mean_of, observed
 from evenhand.profiles.audit.result import design_of
-from evenhand.profiles.audit.sentences import NO_CERTIFICATE, NOTE, p_text, signed, signed_interval
+from evenhand.profiles.audit.sentences import NO_CERTIFICATE, NOTE, found_words, p_text, signed, signed_interval
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.json import SCHEMA_VERSION
 from evenhand.reports.phrases import moment_text
@@ -97,7 +97,7 @@ def diff(a: RunRecord, b: RunRecord, ours: Iterable[CaseResult], theirs: Iterabl
     both = [name for name in before if before[name].score is not None and after[name].score is not None]
     if not both:
         raise ConfigError("no profile is scored in both audits; there is nothing to compare")
-    changed = [replace(before[name], score=(after[name].score or 0.0) - (before[name].score or 0.0)) for name in both]
+    changed = [_changed(before[name], after[name]) for name in both]
     # Effects on what changed are changes of effects: every profile is its own comparison.
     effects = effects_of(design, changed).effects
     sides = [
@@ -117,6 +117,10 @@ def diff(a: RunRecord, b: RunRecord, ours: Iterable[CaseResult], theirs: Iterabl
         lost=tuple(_lost(design, before.values(), after.values())),
         notes=tuple(_notes(a, b, len(before) - len(both))),
     )
+
+
+def _changed(before: Observed, after: Observed) -> Observed:
+    return replace(before, score=(after.score or 0.0) - (before.score or 0.0), other_scores=after.scores)
 
 
 def _same_design(a: RunRecord, b: RunRecord) -> AuditDesign:
@@ -210,6 +214,10 @@ def _notes(a: RunRecord, b: RunRecord, unscored: int) -> Iterator[str]:
         yield f"{unscored:,} profiles are not scored in both audits, and are left out"
 
 
+_ERRORS: Final = (
+    "A difference is held against the noise of the repetitions in both audits; where profiles differ by more than that "
+    "explains, or nothing was repeated differently, against how profiles differ."
+)
 _HEADINGS: Final = ("effect", "A", "B", "B - A", "95 %", "p (Holm)", NOTE)
 
 
@@ -248,6 +256,7 @@ def _parts(audit_diff: AuditDiff) -> Iterator[Block]:
     mean = f"B scores {signed(audit_diff.mean)} {signed_interval(audit_diff.interval)} points overall"
     yield Sentences(lines=(f"A: {_who(audit_diff.a)}", f"B: {_who(audit_diff.b)}", *audit_diff.notes))
     yield Sentences(lines=(f"{audit_diff.profiles:,} profiles are scored in both; {mean}",))
+    yield Sentences(lines=(_ERRORS,))
     yield Grid(title="Effects", headings=_HEADINGS, rows=tuple(map(_row, audit_diff.changes)), words=(NOTE,))
     if audit_diff.lost:
         yield Sentences(lines=(f"scored in A and not at all in B: {'; '.join(audit_diff.lost)}",))
@@ -268,5 +277,5 @@ def _row(change: EffectChange) -> tuple[str, ...]:
         signed(effect.estimate),
         signed_interval(effect.interval),
         p_text(effect.p_holm),
-        effect.lacking or ("beyond chance" if effect.found else ""),
+        effect.lacking or found_words(effect),
     )

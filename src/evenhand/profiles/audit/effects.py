@@ -2,7 +2,8 @@
 
 Every profile counts once, with the mean of its repetitions. A main effect is the difference that a level makes to the
 score against the first level of its factor, on the average over everything else; an interaction is how much that
-difference differs between two levels of a group.
+difference differs between two levels of a group. Which of its two errors decides whether an effect is there: see
+``uncertainty``.
 """
 
 from __future__ import annotations
@@ -17,9 +18,21 @@ from evenhand.domain.summary import Interval
 from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.factorial import Coding, Term, crossings
 from evenhand.profiles.audit.observed import Observed
+from evenhand.profiles.audit.uncertainty import (
+    CLUSTERS,
+    REPLICATES,
+    Basis,
+    Uncertainty,
+    basis_of,
+    by_clusters,
+    by_replicates,
+    rounding_error,
+    step_of,
+)
 from evenhand.stats.paired import holm
 from evenhand.stats.power import minimum_detectable
 from evenhand.stats.regression import Estimate, Fit, ratio_interval
+from evenhand.stats.replicates import Replicates
 
 MAIN: Final[Literal["main"]] = "main"
 INTERACTION: Final[Literal["interaction"]] = "interaction"
@@ -31,8 +44,11 @@ class Effect:
     """A difference between scores: of ``levels`` against others, one pair for each factor.
 
     ``estimate`` is in points from 0 to 10, and None where ``lacking`` says why there is none: never a zero instead.
-    ``p_holm`` is corrected for the number of effects in the audit. ``detectable`` is the smallest true effect that
-    would be found four times in five. ``profiles`` is how many scored profiles have one of the levels.
+    ``replicate`` says how sure it is for these profiles, against the judge's own noise, and ``clustered`` for others
+    like them; ``decided_by`` which of the two decides whether the effect is ``found``. ``error``, ``interval``, ``df``,
+    ``p``, ``p_holm`` and ``detectable`` are by that one. ``p_holm`` is corrected for the number of effects in the
+    audit. ``detectable`` is the smallest true effect that would be found four times in five. ``profiles`` is how many
+    scored profiles have one of the levels.
     """
 
     kind: Literal["main", "interaction"]
@@ -42,13 +58,37 @@ class Effect:
     is_group: bool
     profiles: int = 0
     estimate: float | None = None
-    error: float | None = None
-    interval: Interval | None = None
-    df: int = 0
-    p: float | None = None
+    replicate: Uncertainty | None = None
+    clustered: Uncertainty | None = None
+    decided_by: Basis | None = None
     p_holm: float | None = None
     detectable: float | None = None
     lacking: str = ""
+
+    @property
+    def deciding(self) -> Uncertainty | None:
+        """How sure it is by the error that decides."""
+        return {None: None, REPLICATES: self.replicate, CLUSTERS: self.clustered}[self.decided_by]
+
+    @property
+    def error(self) -> float | None:
+        """The standard error that decides."""
+        return None if self.deciding is None else self.deciding.error
+
+    @property
+    def df(self) -> int:
+        """The degrees of freedom of that error."""
+        return 0 if self.deciding is None else self.deciding.df
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval by that error."""
+        return None if self.deciding is None else self.deciding.interval
+
+    @property
+    def p(self) -> float | None:
+        """How often chance alone would show so much, by that error, were there nothing."""
+        return None if self.deciding is None else self.deciding.p
 
     @property
     def name(self) -> str:
@@ -67,10 +107,20 @@ class Effect:
         """Whether it is there beyond chance, also after the correction for how many were looked at."""
         return self.p_holm is not None and self.p_holm < SIGNIFICANT
 
+    @property
+    def generalises(self) -> bool:
+        """Whether it is there for other profiles too: found, and beyond chance by the clustered error."""
+        if not self.found or self.clustered is None:
+            return False
+        return self.decided_by == CLUSTERS or (self.clustered.p_holm or 0.0) < SIGNIFICANT
+
     def as_dict(self) -> dict[str, Any]:
         """Return the effect as plain JSON values."""
         lists = {"factors": list(self.factors), "levels": list(self.levels), "against": list(self.against)}
-        return {"name": self.name, **asdict(self), **lists, "found": self.found}
+        around = self.interval and asdict(self.interval)
+        decided = {"error": self.error, "interval": around, "df": self.df, "p": self.p}
+        found = {"found": self.found, "generalises": self.generalises}
+        return {"name": self.name, **asdict(self), **lists, **decided, **found}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +166,15 @@ class _Model:
 
 @dataclass(frozen=True, slots=True)
 class _Estimated:
+    """An effect with its estimate by clusters, and with that by replicates where there are any."""
+
     effect: Effect
-    estimate: Estimate | None = None
+    by_clusters: Estimate | None = None
+    by_replicates: Estimate | None = None
+
+    @property
+    def deciding(self) -> Estimate | None:
+        return self.by_replicates if self.effect.decided_by == REPLICATES else self.by_clusters
 
 
 class _Estimator:
@@ -134,6 +191,9 @@ class _Estimator:
         self._mains: list[Term] = [(place,) for place in sorted(self._open)]
         self._counted: dict[Term, Counter[tuple[int, ...]]] = {}
         self._groups = [place for place in factors if design.factors[place].name in design.groups]
+        samples = [scores for profile in scored for scores in profile.samples]
+        self._replicates = Replicates(samples)
+        self._step = step_of([score for scores in samples for score in scores])
 
     def effects(self) -> Effects:
         model = self._model([])
@@ -142,7 +202,7 @@ class _Estimator:
         return Effects(
             effects=effects,
             widest=tuple(self._widest(model, place) for place in self._groups if place in self._open),
-            offsets=tuple(_offsets(effects, [main.estimate for main in mains])),
+            offsets=tuple(_offsets(effects, mains)),
             clusters=len({profile.cluster for profile in self._scored}),
         )
 
@@ -197,21 +257,32 @@ class _Estimator:
             [self._seen[place].index(level) for place, level in zip(term, side, strict=True)]
             for side in (levels, against)
         )
-        estimate = model.fit.estimate(model.coding.contrast(term, indices, other_indices))
+        contrast = model.coding.contrast(term, indices, other_indices)
+        estimate = model.fit.estimate(contrast)
         if estimate is None:
             return _Estimated(
                 replace(effect, lacking="with the scored profiles, it cannot be separated from other effects")
             )
+        weights = [
+            load for load, mine in zip(model.fit.row_weights(contrast), self._scored, strict=True) for _ in mine.samples
+        ]
+        error = self._replicates.error(weights)
+        replicate = by_replicates(estimate.value, error)
+        # Scores that repeat themselves, or stand alone, may fit the model by nothing but their rounding.
+        clustered = by_clusters(estimate, 0.0 if replicate is not None else rounding_error(weights, self._step))
+        basis = basis_of(replicate, clustered)
         effect = replace(
             effect,
             estimate=estimate.value,
-            error=estimate.error,
-            interval=estimate.interval,
-            df=estimate.df,
-            p=estimate.p,
-            lacking="" if estimate.error is not None else "too few profiles for an interval",
+            replicate=replicate,
+            clustered=clustered,
+            decided_by=basis,
+            lacking="" if basis is not None else "too few profiles for an interval",
         )
-        return _Estimated(effect, estimate)
+        if error is None:
+            return _Estimated(effect, estimate)
+        replicated = Estimate(value=estimate.value, error=error.value, df=error.df, moves=error.moves)
+        return _Estimated(effect, estimate, replicated)
 
     def _unestimated(self, term: Term, levels: tuple[int, ...], against: tuple[int, ...]) -> Effect:
         factors = [self._design.factors[place] for place in term]
@@ -242,22 +313,36 @@ class _Estimator:
 
 def _corrected(effects: Sequence[Effect]) -> tuple[Effect, ...]:
     """Correct p values for the number of effects, and with them what can be found."""
-    corrected = holm({str(place): effect.p for place, effect in enumerate(effects) if effect.p is not None})
-    tests = max(len(corrected), 1)
+    decided = _holm([effect.deciding for effect in effects])
+    by_each = zip(
+        _holm([effect.replicate for effect in effects]), _holm([effect.clustered for effect in effects]), strict=True
+    )
+    tests = max(sum(p is not None for p in decided), 1)
     return tuple(
         replace(
             effect,
-            p_holm=corrected.get(str(place)),
+            replicate=effect.replicate and effect.replicate.corrected(replicate_p),
+            clustered=effect.clustered and effect.clustered.corrected(clustered_p),
+            p_holm=p_holm,
             detectable=None if effect.error is None else minimum_detectable(effect.error, effect.df or 1, tests=tests),
         )
-        for place, effect in enumerate(effects)
+        for effect, p_holm, (replicate_p, clustered_p) in zip(effects, decided, by_each, strict=True)
     )
 
 
-def _offsets(effects: Sequence[Effect], mains: Sequence[Estimate | None]) -> Iterator[Offset]:
-    """Yield what group effects are worth in merits; only a merit that matters beyond chance can make up for one."""
+def _holm(several: Sequence[Uncertainty | None]) -> list[float | None]:
+    corrected = holm({str(place): one.p for place, one in enumerate(several) if one is not None})
+    return [corrected.get(str(place)) for place in range(len(several))]
+
+
+def _offsets(effects: Sequence[Effect], mains: Sequence[_Estimated]) -> Iterator[Offset]:
+    """Yield what group effects are worth in merits; only a merit that matters beyond chance can make up for one.
+
+    The interval is by the error that decides about the group.
+    """
     pairs = list(zip(effects, mains, strict=False))
     for (group, above), (merit, below) in itertools.product(pairs, repeat=2):
-        if group.is_group and not merit.is_group and merit.found and above is not None and below is not None:
-            share = above.value / below.value
-            yield Offset(group=group.name, merit=merit.name, share=share, interval=ratio_interval(above, below))
+        upper, lower = above.deciding, below.by_replicates if group.decided_by == REPLICATES else below.by_clusters
+        if group.is_group and not merit.is_group and merit.found and upper is not None and lower is not None:
+            share = upper.value / lower.value
+            yield Offset(group=group.name, merit=merit.name, share=share, interval=ratio_interval(upper, lower))

@@ -1,4 +1,4 @@
-"""The gates of an audit, held against its numbers: the estimate decides, and its interval says how surely."""
+"""The gates of an audit, held against its numbers: an estimate beyond a limit fails, or only a whole interval."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from typing import Any
 from evenhand.domain.gates import GateResult
 from evenhand.domain.summary import Interval
 from evenhand.domain.verdict import reaches
-from evenhand.profiles.audit.design import GateSpec
+from evenhand.profiles.audit.design import ESTIMATE, INTERVAL, GateSpec
 from evenhand.profiles.audit.effects import INTERACTION, MAIN, Effect, Effects
+from evenhand.profiles.audit.findings import size_interval
 from evenhand.profiles.audit.selection import Impact
 from evenhand.reports.phrases import interval_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditGate(GateResult):
-    """Whether a gate of an audit let the judge pass: ``about`` names what decided, ``interval`` is that around it."""
+    """Whether a gate of an audit let the judge pass: ``about`` names what decided, ``interval`` is that around it.
+
+    ``decided_by`` is ``estimate`` or ``interval``, as the design has it.
+    """
 
     about: str = ""
     interval: Interval | None = None
+    decided_by: str = ESTIMATE
 
     @property
     def words(self) -> str:
@@ -31,6 +36,8 @@ class AuditGate(GateResult):
         ...     name="max_group_effect", wanted=0.5, found=0.4, ok=True, about="name: A − B", interval=around
         ... ).words
         'max_group_effect: wanted at most 0.5, found 0.4 (name: A − B); its interval [0.10, 0.70] includes the limit'
+
+        Where the interval decides, such a gate is met, and the sentence says that the audit cannot tell.
         """
         demand = f"{self.name}: wanted {'at least' if self.name.startswith('min') else 'at most'} {self.wanted:.4g}"
         if self.found is None:
@@ -38,8 +45,10 @@ class AuditGate(GateResult):
         finding = f"{demand}, found {self.found:.4g} ({self.about})"
         if self.interval is None:
             return f"{finding}; there is no interval"
-        verb = "excludes" if self.certain else "includes"
-        return f"{finding}; its interval {interval_text(self.interval)} {verb} the limit"
+        around = f"its interval {interval_text(self.interval)}"
+        if self.decided_by == ESTIMATE or self.certain:
+            return f"{finding}; {around} {'excludes' if self.certain else 'includes'} the limit"
+        return f"{finding}; {around} includes the limit: the audit cannot tell on which side of it the judge is"
 
     @property
     def certain(self) -> bool:
@@ -49,7 +58,7 @@ class AuditGate(GateResult):
     def as_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
         more = {"about": self.about, "interval": self.interval and asdict(self.interval), "certain": self.certain}
-        return GateResult.as_dict(self) | more
+        return GateResult.as_dict(self) | more | {"decided_by": self.decided_by}
 
 
 def checked(demands: GateSpec, effects: Effects, impacts: Sequence[Impact]) -> tuple[AuditGate, ...]:
@@ -61,39 +70,63 @@ def _gate_results(demands: GateSpec, effects: Effects, impacts: Sequence[Impact]
     groups = [effect for effect in effects.effects if effect.is_group]
     if (limit := demands.max_group_effect) is not None:
         missing = [effect for effect in groups if effect.kind == MAIN and effect.estimate is None]
-        yield _at_most("max_group_effect", limit, effects.widest, missing)
+        yield _at_most(_gate("max_group_effect", limit, demands), effects.widest, missing)
     if (limit := demands.max_group_interaction) is not None:
         crossed = [effect for effect in groups if effect.kind == INTERACTION]
-        yield _at_most(
-            "max_group_interaction", limit, crossed, [effect for effect in crossed if effect.estimate is None]
-        )
+        missing = [effect for effect in crossed if effect.estimate is None]
+        yield _at_most(_gate("max_group_interaction", limit, demands), crossed, missing)
     if (limit := demands.min_impact_ratio) is not None:
-        yield _at_least("min_impact_ratio", limit, impacts)
+        yield _at_least(_gate("min_impact_ratio", limit, demands), impacts)
 
 
-def _at_most(name: str, limit: float, effects: Sequence[Effect], missing: Sequence[Effect]) -> AuditGate:
-    gate = AuditGate(name=name, wanted=limit, found=None, ok=False)
+def _gate(name: str, limit: float, demands: GateSpec) -> AuditGate:
+    return AuditGate(name=name, wanted=limit, found=None, ok=False, decided_by=demands.decided_by)
+
+
+def _at_most(gate: AuditGate, effects: Sequence[Effect], missing: Sequence[Effect]) -> AuditGate:
     if missing or not effects:
         return replace(gate, problem=missing[0].lacking if missing else "there is no such effect in the design")
-    worst = max(effects, key=lambda effect: abs(effect.estimate or 0.0))
-    size = abs(worst.estimate or 0.0)
-    return replace(gate, found=size, ok=reaches(limit, size), about=worst.name, interval=_of_size(worst))
+    sizes = [_Number(about=effect.name, value=abs(effect.estimate or 0.0), interval=size_interval(effect))
+             for effect in effects]  # fmt: skip
+    unknown = next((size for size in sizes if size.interval is None), None)
+    if gate.decided_by == INTERVAL and unknown is not None:
+        return replace(gate, problem=f"{unknown.about} has no interval: too few profiles or repetitions")
+    beyond = [size for size in sizes if not reaches(gate.wanted, size.near(gate))]
+    worst = max(beyond or sizes, key=lambda size: size.value)
+    return replace(gate, found=worst.value, ok=not beyond, about=worst.about, interval=worst.interval)
 
 
-def _at_least(name: str, limit: float, impacts: Sequence[Impact]) -> AuditGate:
-    gate = AuditGate(name=name, wanted=limit, found=None, ok=False)
-    missing = [impact for impact in impacts if impact.ratio is None]
-    if missing:
+def _at_least(gate: AuditGate, impacts: Sequence[Impact]) -> AuditGate:
+    if missing := [impact for impact in impacts if impact.ratio is None]:
         return replace(gate, problem=missing[0].lacking)
-    worst = min(impacts, key=lambda impact: impact.ratio or 0.0)
-    about = f"{worst.factor}: {worst.level} against {worst.against}"
-    ratio = worst.ratio or 0.0
-    return replace(gate, found=ratio, ok=reaches(ratio, limit), about=about, interval=worst.interval)
+    # The level that is selected most often is held against itself only where there is no other.
+    others = [impact for impact in impacts if impact.level != impact.against] or impacts
+    ratios = [
+        _Number(
+            about=f"{impact.factor}: {impact.level} against {impact.against}",
+            value=impact.ratio or 0.0,
+            interval=impact.interval,
+        )
+        for impact in others
+    ]
+    unknown = next((ratio for ratio in ratios if ratio.interval is None), None)
+    if gate.decided_by == INTERVAL and unknown is not None:
+        return replace(gate, problem=f"{unknown.about} has no interval: too few profiles")
+    beyond = [ratio for ratio in ratios if not reaches(ratio.near(gate), gate.wanted)]
+    worst = min(beyond or ratios, key=lambda ratio: ratio.value)
+    return replace(gate, found=worst.value, ok=not beyond, about=worst.about, interval=worst.interval)
 
 
-def _of_size(effect: Effect) -> Interval | None:
-    """Return the interval as it is for the size of an effect, whatever its direction."""
-    around = effect.interval
-    if around is None or (effect.estimate or 0.0) >= 0:
-        return around
-    return replace(around, low=-around.high, high=-around.low)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Number:
+    """A number that a gate limits."""
+
+    about: str
+    value: float
+    interval: Interval | None
+
+    def near(self, gate: AuditGate) -> float:
+        """Return what must be beyond the limit for the gate to fail: the number, or the near end of its interval."""
+        if gate.decided_by == ESTIMATE or self.interval is None:
+            return self.value
+        return self.interval.high if gate.name.startswith("min") else self.interval.low

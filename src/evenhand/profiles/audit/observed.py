@@ -22,7 +22,8 @@ from evenhand.stats.regression import Estimate, Fit
 class Observed:
     """A profile: ``score`` is the mean of ``scores``, and None where none of its calls gave one, or some are to come.
 
-    ``cluster`` is what it shares with others: its base profile, or itself where there is none.
+    ``cluster`` is what it shares with others: its base profile, or itself where there is none. Where ``score`` is the
+    difference to another audit, ``other_scores`` are those it had there.
     """
 
     id: str
@@ -32,6 +33,12 @@ class Observed:
     score: float | None = None
     failures: int = 0
     pending: bool = False
+    other_scores: tuple[float, ...] = ()
+
+    @property
+    def samples(self) -> tuple[tuple[float, ...], ...]:
+        """The scores of which the score is a mean, or the two sets of which it is a difference."""
+        return (self.scores, self.other_scores) if self.other_scores else (self.scores,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

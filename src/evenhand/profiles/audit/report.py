@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 from markupsafe import Markup
 
+from evenhand.domain.gates import GateResult
 from evenhand.domain.summary import Interval
 from evenhand.profiles import score_report
 from evenhand.profiles.audit.effects import Effect
@@ -29,14 +30,14 @@ from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_repo
 from evenhand.reports.csv import cell
 from evenhand.reports.effort import effort_sentence
 from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
-from evenhand.reports.html.judgment import badge
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
-from evenhand.reports.phrases import Standing, counted, interval_text, judges_phrase, score_text
+from evenhand.reports.phrases import counted, interval_text, judges_phrase, score_text
 from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import escaped, plain, strict_json
 
+_MARKS: Final = "thresholds"
 # Of a group that is hardly selected the interval has no end worth drawing.
 _WIDEST_RATIO: Final = 2.0
 
@@ -44,10 +45,17 @@ _WIDEST_RATIO: Final = 2.0
 def section(report: Report, numbers: AuditNumbers, word: Callable[[str], str] = str) -> Markup:
     """Show the numbers of an audit; what models and users wrote is only ever text. ``word`` explains a heading."""
     blocks = [_shown(block, numbers, word) for block in parts(numbers, most=None)]
-    gates = [
-        tag("li", badge(Standing.PASS if gate.ok else Standing.FAIL), tag("span", gate.words)) for gate in report.gates
-    ]
-    return tag("section", tag("ul", *gates, class_="gates") if gates else None, *blocks, class_="outcome audit")
+    gates = tag("ul", *map(_gate, report.gates), class_="gates") if report.gates else None
+    # The criteria stand above on a page and in a report already.
+    return tag("section", gates, *blocks[1:], class_="outcome audit")
+
+
+def _gate(gate: GateResult) -> Markup:
+    sign, words = ("✓", "gate met") if gate.ok else ("✗", "gate missed")
+    mark = tag(
+        "span", tag("span", sign, aria_hidden="true"), f" {words}", class_=f"badge {'pass' if gate.ok else 'fail'}"
+    )
+    return tag("li", mark, tag("span", gate.words, dir="auto"))
 
 
 def _shown(block: Block, numbers: AuditNumbers, word: Callable[[str], str]) -> Markup:
@@ -96,7 +104,8 @@ def _span(interval: Interval | None) -> tuple[float, float] | None:
 
 COLUMNS: Final = (
     "name", "kind", "factors", "levels", "against", "is_group", "profiles", "estimate", "error", "low", "high", "df",
-    "p", "p_holm", "detectable", "found", "lacking",
+    "p", "p_holm", "detectable", "found", "lacking", "decided_by", "generalises", "replicate_error", "replicate_p",
+    "clustered_error", "clustered_p",
 )  # fmt: skip
 
 
@@ -139,6 +148,8 @@ def _write_csv(report: Report, out: TextIO) -> None:
         around = row["interval"] or {}
         row |= {"low": around.get("low"), "high": around.get("high")}
         row |= {name: " × ".join(row[name]) for name in ("factors", "levels", "against")}
+        for name in ("replicate", "clustered"):
+            row |= {f"{name}_{part}": (row[name] or {}).get(part) for part in ("error", "p")}
         writer.writerow([cell(row[column]) for column in COLUMNS])
 
 
@@ -153,7 +164,17 @@ def _write_json(report: Report, out: TextIO) -> None:
 
 
 def _write_html(report: Report, out: TextIO) -> None:
-    write_html(report, out, section=section(report, audit_of(report)), noun="profile")
+    shown = section(report, audit_of(report))
+    run = replace(report.run, definition=_without_marks(report.run.definition))
+    write_html(replace(report, run=run), out, section=shown, noun="profile")
+
+
+def _without_marks(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a definition without the marks for pass and borderline, which let every score pass: nobody set them."""
+    evaluators = [
+        {name: value for name, value in evaluator.items() if name != _MARKS} for evaluator in definition["evaluators"]
+    ]
+    return {name: value for name, value in definition.items() if name != _MARKS} | {"evaluators": evaluators}
 
 
 WRITERS: Final[dict[str, Writer]] = {

@@ -13,6 +13,7 @@ from evenhand.profiles.audit.effects import Effect, Offset, effects_of
 from evenhand.profiles.audit.factorial import Alias, aliases
 from evenhand.profiles.audit.gates import AuditGate, checked
 from evenhand.profiles.audit.observed import Level, Observed, Spread, levels, observed, spread
+from evenhand.profiles.audit.refusals import Refusal, refusals
 from evenhand.profiles.audit.selection import Impact, Swap, impacts, swaps
 
 
@@ -23,7 +24,8 @@ class AuditNumbers:
     ``profiles`` is how many there are, of which ``scored`` have a score and ``pending`` are still to be scored;
     ``calls`` counts repetitions that ended, of which ``failed`` gave no score. ``cells`` is how many combinations of
     levels the design has, ``taken`` how many of them are there. Errors are clustered by ``clusters`` base profiles, or
-    profiles. ``widest`` has the largest difference between two levels of each group.
+    profiles. ``widest`` has the largest difference between two levels of each group. ``refusals`` tests whether groups
+    are left without a score equally often; it is empty where every call gave one.
     """
 
     design: AuditDesign
@@ -41,6 +43,7 @@ class AuditNumbers:
     offsets: tuple[Offset, ...]
     swaps: tuple[Swap, ...]
     impacts: tuple[Impact, ...]
+    refusals: tuple[Refusal, ...]
     spread: Spread
     aliases: tuple[Alias, ...]
     gates: tuple[AuditGate, ...]
@@ -50,10 +53,16 @@ class AuditNumbers:
         """The levels of which nothing is known, since none of their profiles has a score."""
         return tuple(level for level in self.levels if level.missing)
 
+    @property
+    def findings(self) -> tuple[Effect | Refusal, ...]:
+        """What was found about groups, beyond chance: refusals first, then effects on the score."""
+        effects = tuple(effect for effect in self.effects if effect.found and effect.is_group)
+        return (*(refusal for refusal in self.refusals if refusal.found), *effects)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers as plain JSON values."""
         counts = ("profiles", "scored", "pending", "calls", "failed", "cells", "taken", "clusters")
-        lists = ("levels", "effects", "widest", "offsets", "swaps", "impacts", "aliases", "gates")
+        lists = ("levels", "effects", "widest", "offsets", "swaps", "impacts", "refusals", "aliases", "gates")
         return (
             {"design": self.design.as_dict()}
             | {name: getattr(self, name) for name in counts}
@@ -95,6 +104,7 @@ def numbers_from(design: AuditDesign, profiles: list[Observed]) -> AuditNumbers:
         offsets=effects.offsets,
         swaps=swaps(design, profiles),
         impacts=impact,
+        refusals=refusals(design, profiles),
         spread=spread(profiles),
         aliases=() if len(cells) == design.cells else aliases_of(design, cells),
         gates=checked(design.gates, effects, impact),

@@ -8,8 +8,10 @@ from typing import Final
 from evenhand.domain.summary import Interval
 from evenhand.profiles.audit.effects import INTERACTION, MAIN, Effect
 from evenhand.profiles.audit.factorial import LEAST_MIXED
+from evenhand.profiles.audit.findings import effect_sentence, offset_sentence, refusal_sentence
 from evenhand.profiles.audit.result import AuditNumbers
 from evenhand.profiles.audit.selection import FOUR_FIFTHS, Impact
+from evenhand.profiles.audit.uncertainty import CLUSTERS, REPLICATES, Uncertainty
 from evenhand.reports.blocks import Block, Grid, Sentences
 from evenhand.reports.phrases import NONE, counted, interval_text, score_text
 
@@ -20,13 +22,21 @@ NO_CERTIFICATE: Final = (
 KINDS: Final = {"Main effects": MAIN, "Interactions with groups": INTERACTION}
 IMPACT_RATIO: Final = "impact ratio"
 NOTE: Final = "note"
-EFFECT_HEADINGS: Final = ("effect", "points", "95 %", "p (Holm)", "detectable", "profiles", NOTE)
+EFFECT_HEADINGS: Final = ("effect", "points", "95 %", "p (Holm)", "detectable", "replicate", "clustered", NOTE)
+# The mark of the standard error that decides.
+DECIDES: Final = "*"
+CRITERIA: Final = "Criteria"
 MOST_ROWS: Final = 60
+# What a sentence tells one by one; a table has the others.
+_MOST_FINDINGS: Final = 12
 
 
 def parts(numbers: AuditNumbers, *, most: int | None = MOST_ROWS) -> Iterator[Block]:
     """Yield the parts in the order in which they are read; ``most`` is how long a table may be, None for all of it."""
+    yield Sentences(title=CRITERIA, lines=tuple(filter(str.strip, numbers.design.criteria.splitlines())))
     yield Sentences(lines=tuple(overview(numbers)))
+    if lines := tuple(_merits(numbers)):
+        yield Sentences(title="What the judge scores by", lines=_cut_lines(lines, most))
     for title, kind in KINDS.items():
         if rows := [row for _, row in effect_rows(numbers, kind)]:
             yield Grid(title=title, headings=EFFECT_HEADINGS, rows=_cut(rows, most), words=(NOTE,))
@@ -51,22 +61,45 @@ def overview(numbers: AuditNumbers) -> Iterator[str]:
     size = f"{counted(numbers.profiles, 'profile')} with {cells} combinations of levels"
     yield f"{size}, {numbers.scored:,} scored; groups: {', '.join(design.groups)}"
     for level in numbers.missing:
-        yield f"missing: {level.factor} {level.level!r} has no score; it is reported as missing, not as zero"
+        yield f"No profile with {level.factor} {level.level!r} has a score: the level is missing, and not a zero."
     if numbers.failed:
-        yield f"{numbers.failed:,} of {counted(numbers.calls, 'score')} failed; they are missing, and not in any mean"
+        yield f"{numbers.failed:,} of {counted(numbers.calls, 'call')} gave no score; they are in no mean."
     if numbers.pending:
-        yield f"{counted(numbers.pending, 'profile')} not scored yet; the numbers are based on the others"
-    significant = [effect for effect in numbers.effects if effect.found and effect.is_group]
-    if significant:
-        names = "; ".join(f"{effect.name} {signed(effect.estimate)}" for effect in significant[:MOST_ROWS])
-        yield f"beyond chance: {names}"
-    elif any(effect.p is not None for effect in numbers.effects if effect.is_group):
-        least = max(effect.detectable or 0.0 for effect in numbers.effects if effect.is_group and effect.kind == MAIN)
-        tail = f"; one of {least:.2f} points or more would be found with 80 % power" if least else ""
-        yield f"no group effect beyond chance{tail}"
-    else:
-        yield "no group effect can be distinguished from chance: too few profiles were scored"
+        yield f"{counted(numbers.pending, 'profile')} not scored yet; the numbers are about the others."
+    yield from _findings(numbers)
     yield from _spread(numbers)
+
+
+def _findings(numbers: AuditNumbers) -> Iterator[str]:
+    """Yield what was found about groups, refusals first; and what could have been found, where nothing was."""
+    yield from (refusal_sentence(refusal) for refusal in numbers.refusals if refusal.refused + refusal.other_refused)
+    found = [effect for effect in numbers.effects if effect.found and effect.is_group]
+    yield from (effect_sentence(effect, numbers.design.groups) for effect in found[:_MOST_FINDINGS])
+    if len(found) > _MOST_FINDINGS:
+        yield f"{len(found) - _MOST_FINDINGS:,} more effects of groups were found; the tables have them all."
+    if found:
+        return
+    if not any(effect.p is not None for effect in numbers.effects if effect.is_group):
+        yield "Too few profiles were scored to tell effects of groups from chance."
+        return
+    refused = any(refusal.found for refusal in numbers.refusals)
+    beginning = "Among the scores that the judge gave, no" if refused else "No"
+    mains = [effect.detectable or 0.0 for effect in numbers.effects if effect.is_group and effect.kind == MAIN]
+    yield f"{beginning} effect of a group was found beyond chance.{_could_be_found(max(mains, default=0.0))}"
+
+
+def _merits(numbers: AuditNumbers) -> Iterator[str]:
+    """Yield what counts, of that which may count; nothing in a design without merits."""
+    merits = [effect for effect in numbers.effects if effect.kind == MAIN and not effect.is_group]
+    counting = [effect for effect in merits if effect.found]
+    yield from (effect_sentence(effect, numbers.design.groups) for effect in counting)
+    tested = dict.fromkeys(effect.factors[0] for effect in merits if effect.p is not None)
+    if silent := [factor for factor in tested if factor not in {effect.factors[0] for effect in counting}]:
+        yield f"Not found to count, beyond chance: {', '.join(silent)}."
+
+
+def _could_be_found(least: float) -> str:
+    return f" A true effect of {least:.2f} points would be found four times in five." if least else ""
 
 
 def effect_rows(numbers: AuditNumbers, kind: str) -> Iterator[tuple[Effect, tuple[str, ...]]]:
@@ -81,7 +114,7 @@ def effect_rows(numbers: AuditNumbers, kind: str) -> Iterator[tuple[Effect, tupl
             others = mixed.get(effect.factors)
             notes = [
                 f"may be {', '.join(others)} instead" if others else "",
-                effect.lacking or ("beyond chance" if effect.found else ""),
+                effect.lacking or found_words(effect),
             ]
             yield (
                 effect,
@@ -91,10 +124,25 @@ def effect_rows(numbers: AuditNumbers, kind: str) -> Iterator[tuple[Effect, tupl
                     signed_interval(effect.interval),
                     p_text(effect.p_holm),
                     score_text(effect.detectable),
-                    f"{effect.profiles:,}",
+                    _error(effect, effect.replicate, REPLICATES),
+                    _error(effect, effect.clustered, CLUSTERS),
                     "; ".join(filter(None, notes)),
                 ),
             )
+
+
+def found_words(effect: Effect) -> str:
+    """Say in a few words what was found, and for which profiles."""
+    if not effect.found:
+        return ""
+    return "beyond chance" if effect.generalises else "beyond chance on these profiles"
+
+
+def _error(effect: Effect, uncertainty: Uncertainty | None, basis: str) -> str:
+    """Write a standard error, with a mark if it decides."""
+    if uncertainty is None:
+        return NONE
+    return f"{uncertainty.error:.2f}{DECIDES if effect.decided_by == basis else ''}"
 
 
 def signed(value: float | None) -> str:
@@ -127,11 +175,15 @@ def p_text(p: float | None) -> str:
 def _spread(numbers: AuditNumbers) -> Iterator[str]:
     spread = numbers.spread
     if spread.mean is None:
-        yield "no profile was scored twice, so it is unknown how consistent the judge is"
-        return
-    widest = "" if spread.widest is None else f"; widest: {score_text(spread.largest)} ({spread.widest})"
-    around = interval_text(spread.interval)
-    yield f"spread of a profile's repetitions: {spread.mean:.2f} {around} over {spread.profiles:,}{widest}"
+        yield "No profile was scored twice, so it is unknown how consistent the judge is."
+    elif spread.widest is None:
+        yield f"The judge gave each of {counted(spread.profiles, 'profile')} the same score every time (spread 0.00)."
+    else:
+        around = interval_text(spread.interval)
+        yield (
+            f"Repeated scores of a profile have a spread of {spread.mean:.2f} points {around} on average, and of "
+            f"{score_text(spread.largest)} at most ({spread.widest})."
+        )
 
 
 def _impacts(numbers: AuditNumbers) -> Grid:
@@ -191,24 +243,49 @@ def _levels(numbers: AuditNumbers, most: int | None) -> Grid:
 
 
 def _offsets(numbers: AuditNumbers) -> Iterator[str]:
+    """Yield what effects of groups are worth in merits; one that chance may explain is worth no sentence."""
+    effects = {effect.name: effect for effect in numbers.effects}
     for offset in numbers.offsets:
-        around = "" if offset.interval is None else f" {interval_text(offset.interval)}"
-        yield f"{offset.group} weighs as much as {offset.share:.2f}{around} times {offset.merit}"
+        if effects[offset.group].found:
+            yield offset_sentence(offset, effects[offset.group], effects[offset.merit])
 
 
 def _method(numbers: AuditNumbers) -> Iterator[str]:
     who = "base profiles" if numbers.design.profiles else "profiles"
     tested = sum(effect.p is not None for effect in numbers.effects)
     yield (
-        f"Effects are differences in points from 0 to 10, averaged over all other factors. Standard errors are "
-        f"clustered by {numbers.clusters:,} {who} (CR2), and p values are corrected for {tested:,} effects (Holm). "
-        "Detectable is the smallest true effect that would be found with 80 % power after that correction."
+        "Effects are differences in points from 0 to 10, averaged over all other factors. P values are corrected for "
+        f"{counted(tested, 'effect')} (Holm). Detectable is the smallest true effect that would be found four "
+        "times in five, after that correction."
     )
-    if any(effect.error == 0 for effect in numbers.effects):
-        yield "If scores have no noise at all, intervals have no width; that is no guarantee about other profiles."
+    yield (
+        "Each effect has two standard errors. The replicate error comes from the repetitions of each profile: against "
+        "it, an effect says that the judge treats these profiles differently, beyond its own noise. The clustered "
+        f"error (CR2) comes from {numbers.clusters:,} {who}: against it, an effect holds for other profiles like "
+        f"these too. The error marked {DECIDES} decides, and gives interval and p value."
+    )
+    yield from _deciding(numbers)
+    yield "Intervals of levels, swaps and impact ratios are clustered."
     if numbers.aliases:
         yield f"Correlations below {LEAST_MIXED} are not listed."
     yield NO_CERTIFICATE
+
+
+def _deciding(numbers: AuditNumbers) -> Iterator[str]:
+    """Say why which error decides."""
+    if numbers.spread.mean is None:
+        yield "No profile was scored twice, so that there is no replicate error, and the clustered error decides."
+    elif not numbers.spread.largest:
+        yield (
+            "The judge repeated itself in every score, so that its repetitions show no noise: the clustered error "
+            "decides, and is taken to be no smaller than the rounding of the scores makes it. An interval without "
+            "width elsewhere is no guarantee about other profiles."
+        )
+    else:
+        yield (
+            "The replicate error decides, unless profiles differ by more than the judge's noise explains (F test, 5 %) "
+            "or the scores behind an effect never differ; then the clustered error does."
+        )
 
 
 def _cut(rows: Sequence[tuple[str, ...]], most: int | None) -> tuple[tuple[str, ...], ...]:

@@ -44,6 +44,8 @@ _BIN_GAP: Final = 0.004
 _ROW_HEIGHT: Final = 28
 # In a table without a style sheet, whose columns a width in percent would leave without any.
 _PLOT_WIDTH: Final = "200"
+# What rounding may put beyond an end.
+_CLOSE: Final = 1e-9
 
 
 def verdict_bar(counts: Mapping[Standing, int]) -> Markup:
@@ -180,6 +182,10 @@ class Axis:
         share = (value - self.left) / (self.right - self.left) if self.right != self.left else 0.5
         return min(max(share, 0.0), 1.0)
 
+    def is_beyond(self, value: float) -> bool:
+        """Whether a value lies beyond an end, so that a mark there would show another."""
+        return not min(self.left, self.right) - _CLOSE <= value <= max(self.left, self.right) + _CLOSE
+
 
 _SCORES: Final = Axis(left=0, right=1, grid=(0, 0.25, 0.5, 0.75, 1))
 
@@ -193,7 +199,10 @@ def interval_mark(
     description: str | None = None,
     width: str = _PLOT_WIDTH,
 ) -> Markup:
-    """Draw an estimate with its interval; the title and the ``description`` are for screen readers."""
+    """Draw an estimate with its interval; the title and the ``description`` are for screen readers.
+
+    What lies beyond an end of the axis is marked there by an arrow, with its value.
+    """
     middle = _ROW_HEIGHT / 2
     marks = [line(axis.share(at), 0, axis.share(at), _ROW_HEIGHT, "grid") for at in axis.grid]
     if axis.line is not None:
@@ -202,10 +211,31 @@ def interval_mark(
     if interval is not None:
         low, high = sorted(map(axis.share, interval))
         marks.append(line(low, middle, high, middle, "interval"))
-        marks += [line(end, middle - 4, end, middle + 4, "interval") for end in (low, high)]
-    if estimate is not None:
+        marks += [
+            line(axis.share(end), middle - 4, axis.share(end), middle + 4, "interval")
+            for end in interval
+            if not axis.is_beyond(end)
+        ]
+    if estimate is not None and not axis.is_beyond(estimate):
         marks.append(tag("circle", cx=percent(axis.share(estimate)), cy=f"{middle:g}", r="4.5", class_="mean"))
+    marks += _arrows([*(interval or ()), *([] if estimate is None else [estimate])], axis)
     return drawing(title, description, *marks, height=_ROW_HEIGHT, width=width, class_="chart")
+
+
+def _arrows(values: Iterable[float], axis: Axis) -> Iterable[Markup]:
+    """Mark each end of an axis that values lie beyond: an arrow, and how far the furthest of them is off."""
+    beyond: dict[float, float] = {}
+    for value in values:
+        if axis.is_beyond(value):
+            end = axis.share(value)
+            beyond[end] = max(beyond.get(end, value), value, key=lambda one: abs(one - axis.left))
+    for end, value in beyond.items():
+        at_right = end > 0.5
+        arrow, anchor = ("▶", "end") if at_right else ("◀", "start")
+        words = f"to {score_text(value)}" if at_right else f"from {score_text(value)}"
+        yield tag("text", arrow, tag("title", f"goes on {words}"), x=percent(end), y=f"{_ROW_HEIGHT / 2 + 4:g}",
+                  text_anchor=anchor, class_="beyond")  # fmt: skip
+        yield caption(words, end, _ROW_HEIGHT / 2 - 5, anchor)
 
 
 def outcome_bar(

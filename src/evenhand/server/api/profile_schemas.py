@@ -77,8 +77,23 @@ class RankingShape(Shape):
     profiles: list[RankedShape]
 
 
+class UncertaintyShape(Shape):
+    """How sure an effect is by one of its two standard errors."""
+
+    error: float
+    df: int
+    interval: IntervalShape
+    p: float
+    p_holm: float | None
+
+
 class EffectShape(Shape):
-    """The effect of an attribute on the score, in points from 0 to 10; ``found`` if it is significant."""
+    """The effect of an attribute on the score, in points from 0 to 10; ``found`` if it is significant.
+
+    ``replicate`` is against the judge's own noise, for these profiles; ``clustered`` for others like them, too.
+    ``decided_by`` is the one that decides, ``replicates`` or ``clusters``: ``error``, ``interval``, ``df`` and ``p``
+    are its. ``generalises`` if the effect is significant by the clustered error, too.
+    """
 
     name: str
     kind: str
@@ -88,12 +103,37 @@ class EffectShape(Shape):
     is_group: bool
     profiles: int
     estimate: float | None
+    replicate: UncertaintyShape | None
+    clustered: UncertaintyShape | None
+    decided_by: str | None
+    error: float | None
     interval: IntervalShape | None
+    df: int
     p: float | None
     p_holm: float | None
     detectable: float | None
     found: bool
+    generalises: bool
     lacking: str
+
+
+class RefusalShape(Shape):
+    """How many calls about a level gave no score, against the other levels, by Fisher's exact test.
+
+    ``against`` is the other level, null if there are several.
+    """
+
+    factor: str
+    level: str
+    against: str | None
+    refused: int
+    calls: int
+    other_refused: int
+    other_calls: int
+    together: float
+    p: float
+    p_holm: float
+    found: bool
 
 
 class AuditNumbersShape(Shape):
@@ -115,6 +155,7 @@ class AuditNumbersShape(Shape):
     offsets: list[dict[str, Any]]
     swaps: list[dict[str, Any]]
     impacts: list[dict[str, Any]]
+    refusals: list[RefusalShape]
     aliases: list[dict[str, Any]]
     gates: list[dict[str, Any]]
     spread: dict[str, Any]

@@ -1,0 +1,108 @@
+"""Refusals by group: tested with Fisher's exact test, told in a sentence, and never passed over as no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evenhand.profiles.audit.design import AuditDesign
+from evenhand.profiles.audit.observed import Observed
+from evenhand.profiles.audit.refusals import refusals
+from evenhand.profiles.audit.result import numbers_from
+from evenhand.profiles.audit.sentences import overview
+
+NURSES = {"name": ["Anna", "Ben"], "years": [2, 10], "night": ["no", "yes"], "city": ["Graz", "Linz"]}
+
+DesignOf = Callable[..., AuditDesign]
+ScoredBy = Callable[..., Any]
+
+
+def refused(
+    design: AuditDesign, scored_by: ScoredBy, failures: Callable[[Mapping[str, str]], int], calls: int = 3
+) -> list[Observed]:
+    """Score every profile with 5, but for the calls that are refused."""
+    names = [factor.names for factor in design.factors]
+    profiles = []
+    for one in scored_by(design, lambda _: 5.0):
+        levels = {factor.name: levels[at] for factor, levels, at in zip(design.factors, names, one.cell, strict=True)}
+        failed = failures(levels)
+        given = (5.0,) * (calls - failed)
+        profiles.append(replace(one, scores=given, score=5.0 if given else None, failures=failed))
+    return profiles
+
+
+def test_sixteen_refusals_against_none_are_a_finding(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    design = design_of(NURSES, ["name"])
+    profiles = refused(design, scored_by, lambda levels: 2 * (levels["name"] == "Ben"))
+
+    numbers = numbers_from(design, profiles)
+    told = list(overview(numbers))
+
+    (found,) = numbers.refusals
+    assert (found.level, found.refused, found.calls, found.other_refused, found.other_calls) == ("Ben", 16, 24, 0, 24)
+    assert found.found
+    assert found.p == pytest.approx(6.523461e-07)
+    assert numbers.findings == (found,)
+    assert (
+        "The judge gave no score in 16 of 24 calls if name is Ben, and in 0 of 24 if it is Anna: this is more than "
+        "chance explains (p < 0.001). The effects below know only the scores it gave."
+    ) in told
+    assert any(line.startswith("Among the scores that the judge gave, no effect of a group was found") for line in told)
+    assert not any(line.startswith("No effect") for line in told)
+
+
+def test_a_group_that_is_always_refused_is_a_finding(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    design = design_of({"name": ["Anna", "Ben"], "years": [2, 10], "night": ["no", "yes"]}, ["name", "years"])
+
+    of_name, of_years = refusals(design, refused(design, scored_by, lambda levels: 3 * (levels["name"] == "Ben")))
+
+    assert (of_name.found, of_name.refused, of_name.calls) == (True, 12, 12)
+    assert (of_years.found, of_years.p) == (False, 1.0)
+
+
+def test_calls_that_are_refused_together_count_as_one(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    design = design_of({"name": ["Anna", "Ben"], "years": [2, 10], "night": ["no", "yes"]}, ["name"])
+
+    def two_profiles(levels: Mapping[str, str]) -> int:
+        return 3 * (levels["name"] == "Ben" and levels["years"] == "2")
+
+    profiles = refused(design, scored_by, two_profiles)
+    (found,) = refusals(design, profiles)
+
+    # Two of four profiles against none of four, and not six of twelve calls.
+    assert found.together == 3.0
+    assert found.p == pytest.approx(3 / 7)
+    assert not found.found
+    told = " ".join(overview(numbers_from(design, profiles)))
+    assert "in 6 of 12 calls if name is Ben, and in 0 of 12 if it is Anna: chance alone may explain this" in told
+
+
+def test_of_several_levels_each_is_held_against_the_others(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    design = design_of({"name": ["Anna", "Ben", "Cem"], "years": [1, 2, 3, 4]}, ["name"])
+
+    found = refusals(design, refused(design, scored_by, lambda levels: 2 * (levels["name"] == "Cem")))
+
+    assert [(one.level, one.against, one.found) for one in found] == [
+        ("Anna", None, False),
+        ("Ben", None, False),
+        ("Cem", None, True),
+    ]
+    assert (found[2].other_refused, found[2].other_calls) == (0, 24)
+    assert found[2].p_holm == pytest.approx(3 * found[2].p)
+
+
+def test_where_every_call_gave_a_score_there_is_nothing_to_test(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    design = design_of(NURSES, ["name"])
+
+    assert refusals(design, refused(design, scored_by, lambda _: 0)) == ()
+
+
+def test_profiles_that_are_still_to_be_scored_are_not_refused(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    design = design_of(NURSES, ["name"])
+    profiles = refused(design, scored_by, lambda levels: 2 * (levels["name"] == "Ben"))
+    waiting = [replace(one, scores=(), score=None, failures=0, pending=True) for one in profiles if one.cell[0] == 0]
+
+    assert refusals(design, [*waiting, *(one for one in profiles if one.cell[0] == 1)]) == ()
