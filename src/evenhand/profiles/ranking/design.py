@@ -28,6 +28,8 @@ DEFAULT_ROUNDS: Final[Mapping[str, int]] = {"swiss": 5, "random": 5, "staged": 3
 _LAST_STAGE_GROUPS: Final = 4
 _FIRST_STAGE_SHARE: Final = 0.4
 _ROUNDS_A_STAGE: Final = 2
+# So many Swiss rounds are formed by lot, before those who are about equally strong meet.
+_SWISS_BY_LOT: Final = 2
 _PAIR: Final = 2
 _DIGITS: Final = 4
 
@@ -86,6 +88,13 @@ class RankingDesign:
         """Whether two at a time are compared, in both orders."""
         return self.group_size == _PAIR
 
+    def is_by_lot(self, number: int) -> bool:
+        """Return whether the groups of a round, the first being number 0, are formed by lot.
+
+        The first says nothing yet of who is strong. In the second, what the first said can be tested.
+        """
+        return self.name != "swiss" or number < _SWISS_BY_LOT
+
     def taking_part(self, count: int) -> list[int]:
         """Return how many of ``count`` profiles take part in each round.
 
@@ -118,7 +127,7 @@ class RankingDesign:
         strengths = np.round(np.asarray(so_far.strengths, dtype=np.float64), _DIGITS)[everybody]
         best = everybody[np.argsort(-strengths, kind="stable")]
         chosen = best[: self.taking_part(count)[number]]
-        if self.name != "swiss" or number == 0:
+        if self.is_by_lot(number):
             chosen = chosen[np.argsort(np.asarray(lots)[chosen], kind="stable")]
         if self.in_pairs:
             groups: Iterable[list[int]] = _pairs(chosen.tolist(), so_far)

@@ -14,8 +14,8 @@ from evenhand.evaluators.pairwise import PairwiseEvaluator
 from evenhand.profiles.job import ProfileJob
 from evenhand.profiles.ranking.design import RankingDesign, SoFar
 from evenhand.profiles.ranking.entrants import Entrants, entrants_of
-from evenhand.profiles.ranking.fit import Tally
 from evenhand.profiles.ranking.groups import entrants_in, group_case, groups_of
+from evenhand.profiles.ranking.tally import Tally
 from evenhand.profiles.sources import profiles_from
 from evenhand.store.store import Store
 
