@@ -34,7 +34,7 @@ _SHORTEST_STEP: Final = 1e-6
 _MOST_DIRECTIONS: Final = 200
 _SOLVED: Final = 1e-6
 # Of no more than so many, a step is solved for at once, which is several times as fast as direction by direction.
-_FEW: Final = 300
+_FEW: Final = 64
 # Within a group, utilities may lie so far apart.
 _WIDEST: Final = 300.0
 # So many rankings are worked on at a time.

@@ -28,8 +28,8 @@ _LEAST_PRIOR, _MOST_PRIOR = 1e-4, 100.0
 _MOST_LESSONS: Final = 30
 _LEARNED: Final = 0.05
 # Of no more than so many, the variances are worked out; of more, they are estimated from so many probes.
-_FEW: Final = 300
-_PROBES: Final = 4
+_FEW: Final = 64
+_PROBES: Final = 8
 
 
 def learned_fit(rankings: Rankings, *, start: Strengths | None = None) -> Strengths:

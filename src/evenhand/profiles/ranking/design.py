@@ -11,7 +11,7 @@ import itertools
 import math
 import random
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -39,13 +39,15 @@ class SoFar:
     """What is known of each profile before a round, by its number.
 
     ``strengths`` are those found so far. ``shown`` is the slot in which it was shown last, from 0.5 (first) to -0.5
-    (last). ``ranked`` counts its groups, and ``met`` those it shared in pairs with another.
+    (last). ``ranked`` counts its groups, and ``met`` those it shared in pairs with another. Those that are ``out`` take
+    no further part.
     """
 
     strengths: Sequence[float]
     shown: Sequence[float]
     ranked: Sequence[int]
     met: Mapping[int, Mapping[int, int]]
+    out: Collection[int] = ()
 
     @classmethod
     def nothing(cls, count: int) -> SoFar:
@@ -123,6 +125,8 @@ class RankingDesign:
         chance = random.Random(f"{self.seed}:{number}")  # noqa: S311 - it has to come out alike each time
         lots = array("d", (chance.random() for _ in range(count)))
         everybody = np.argsort(lots, kind="stable")
+        if so_far.out:
+            everybody = everybody[~np.isin(everybody, list(so_far.out))]
         # Rounded, so that those who are equal but for the last digits stay as the lots fell, on every machine.
         strengths = np.round(np.asarray(so_far.strengths, dtype=np.float64), _DIGITS)[everybody]
         best = everybody[np.argsort(-strengths, kind="stable")]
@@ -141,6 +145,8 @@ class RankingDesign:
         if self.in_pairs:
             return [_PAIR] * (count // _PAIR)
         # Every other round begins with half a group, so that neighbours in strength are not parted for ever.
+        if count < _PAIR:
+            return []
         half = math.ceil(self.group_size / 2)
         first = half if self.name == "swiss" and number > 0 and number % 2 == 0 and count > self.group_size else 0
         groups = math.ceil((count - first) / self.group_size)

@@ -91,7 +91,9 @@ class _Fit:
         return Ranks(
             profiles=self._places(),
             groups=tally.groups,
+            rounds=tally.rounds,
             failed=tally.failures,
+            refused=tuple(self._participants.names[number] for number in sorted(tally.failed_groups.to_blame)),
             pending=tally.pending,
             total_retries=tally.retries,
             errors=tuple(tally.errors),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -97,7 +97,7 @@ def share_text(share: float | None) -> str:
 
 
 def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
-    planned = sum(design.group_counts(len(ranks.profiles)))
+    planned = ranks.groups + sum(design.group_counts(len(ranks.profiles))[ranks.rounds :])
     judged = ranks.groups - ranks.pending - ranks.failed
     groups = counted(planned, "group") if judged == planned else f"{judged:,} of {counted(planned, 'group')}"
     summary = f"{counted(len(ranks.order), 'profile')} ranked in {groups}"
@@ -113,15 +113,20 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
         group, error = ranks.errors[0]
         failed = f"{counted(ranks.failed, 'failed group')} left out; {group}: {plain(error, _ERROR)}"
         yield f"{failed} (evenhand resume --retry-errors asks again)"
-    unranked = ranks.profiles.without_rank
-    if unranked:
-        names = ", ".join(plain(identity, _ID) for identity in unranked[:_FAILED_SHOWN])
-        more = f" and {len(unranked) - _FAILED_SHOWN:,} more" if len(unranked) > _FAILED_SHOWN else ""
-        yield f"unranked, because none of their groups was ranked: {names}{more}"
+    if ranks.refused:
+        yield f"refused by the judge, even beside a profile that it had ranked before: {_names(ranks.refused)}"
+    refused = frozenset(ranks.refused)
+    if unranked := [identity for identity in ranks.profiles.without_rank if identity not in refused]:
+        yield f"unranked, because none of their groups was ranked: {_names(unranked)}"
     if ranks.profiles.in_tier(None):
         yield "no interval where a profile was in fewer than two groups; more rounds give one"
     if ranks.total_retries:
         yield f"{counted(ranks.total_retries, 'reply', 'replies')} could not be used; the judge was asked again"
+
+
+def _names(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _FAILED_SHOWN:,} more" if len(ids) > _FAILED_SHOWN else ""
+    return ", ".join(plain(identity, _ID) for identity in ids[:_FAILED_SHOWN]) + more
 
 
 def headline(ranks: Ranks) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from evenhand.profiles.ranking.design import SoFar
+from evenhand.profiles.ranking.failed_groups import FailedGroups
 from evenhand.profiles.ranking.groups import Group
 from evenhand.stats.bias import Slots, SlotTest, flip_test
 from evenhand.stats.plackett_luce import Ranking, Rankings
@@ -31,7 +32,7 @@ class Tally:
 
     ``shown`` is the slot in which each profile was shown last, ``in_groups`` counts the groups it was put into,
     ``ranked`` those in which it was ranked, and ``failed`` those in which the judge failed; ``errors`` has the first
-    of these. ``pairs`` are the first and the second of each pair that was judged, and ``shares`` what the first won:
+    of these, and ``failed_groups`` says who is to blame. ``pairs`` are the first and the second of each pair that was judged, and ``shares`` what the first won:
     1, 0.5 or 0.
     """
 
@@ -41,6 +42,7 @@ class Tally:
         self.ranked, self.failed = array("i"), array("i")
         self.pairs, self.shares = (array("i"), array("i")), array("d")
         self.errors: list[tuple[str, str]] = []
+        self.failed_groups = FailedGroups()
         self._in_pairs = in_pairs
         self._met: dict[int, dict[int, int]] = {}
         self._slots = Slots()
@@ -79,6 +81,7 @@ class Tally:
         if group.error is not None and len(self.errors) < MOST_ERRORS:
             self.errors.append((group.id, group.error))
         self.pending += not group.rankings and group.error is None
+        self.failed_groups.count(group)
         self._make_room(max(group.members) + 1)
         if self._in_pairs:
             self._count_meeting(*group.members)
@@ -111,7 +114,13 @@ class Tally:
         """Return what is known of so many profiles before the next round."""
         self._make_room(count)
         strengths = learned_fit(self.rankings(np.arange(count))).values
-        return SoFar(strengths=array("d", strengths), shown=self.shown, ranked=self.in_groups, met=self._met)
+        return SoFar(
+            strengths=array("d", strengths),
+            shown=self.shown,
+            ranked=self.in_groups,
+            met=self._met,
+            out=self.failed_groups.to_blame,
+        )
 
     def slot_test(self) -> SlotTest:
         """Test whether the judge favours a slot."""

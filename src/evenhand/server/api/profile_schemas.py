@@ -69,6 +69,7 @@ class RankingNumbersShape(Shape):
     groups: int
     failed_groups: int
     pending_groups: int
+    refused: list[str]
     total_retries: int
     tiers: int
     agreement: RoundAgreementShape
