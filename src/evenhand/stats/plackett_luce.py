@@ -120,6 +120,11 @@ class Rankings:
         blocks = tuple(block._replace(members=members) for block, members in zip(self.blocks, placed, strict=True))
         return replace(self, count=len(numbers), blocks=blocks)
 
+    def weighted(self, weight: float) -> Rankings:
+        """Return the rankings, each counting for so much of what it did."""
+        blocks = (block._replace(weights=block.weights * weight) for block in self.blocks)
+        return replace(self, blocks=tuple(blocks))
+
     def without_slots(self) -> Rankings:
         """Return the rankings as if nobody had been shown before another."""
         blocks = (block._replace(slots=np.zeros_like(block.slots)) for block in self.blocks)

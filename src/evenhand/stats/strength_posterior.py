@@ -26,6 +26,9 @@ DRAWS: Final = 200
 _CONSISTENT: Final = 2e-3
 _LEAST_PRIOR, _MOST_PRIOR = 1e-4, 100.0
 _MOST_LESSONS: Final = 30
+# With a wider prior, few pairs are fitted so closely that nothing is left of them.
+_CAUTIOUS: Final = 1.0
+_PAIR: Final = 2
 _LEARNED: Final = 0.05
 # Of no more than so many, the variances are worked out; of more, they are estimated from so many probes.
 _FEW: Final = 64
@@ -49,6 +52,37 @@ def learned_fit(rankings: Rankings, *, start: Strengths | None = None) -> Streng
             break
         fitted = fit(rankings, prior=prior, start=fitted)
     return fitted
+
+
+def as_independent(rankings: Rankings) -> Rankings:
+    """Return rankings with no more weight than they have as evidence.
+
+    A judge that is asked about two in both orders, and says the same, has not said it twice. By how much both replies
+    go together beyond what the strengths say, each counts for less.
+    """
+    together = _together(rankings)
+    return rankings.weighted(1 / (1 + together)) if together else rankings
+
+
+def _together(rankings: Rankings) -> float:
+    """Return the correlation of what the strengths leave unexplained in both orders of a pair."""
+    fitted = fit(rankings, prior=_CAUTIOUS)
+    padded = np.append(fitted.values, 0.0)
+    won, weights, chances = np.zeros((3, rankings.judgments, 2))
+    for block in rankings.blocks:
+        if len(block.members) != _PAIR:
+            return 0.0
+        is_lower = block.members[0] < block.members[1]  # all is said of the one with the lower number
+        order = (block.units, np.where(np.where(is_lower, block.slots[0], block.slots[1]) > 0, 1, 0))
+        first, second = padded[block.members] + fitted.position * block.slots
+        gaps = np.where(is_lower, first - second, second - first)
+        chances[order] = 1 / (1 + np.exp(-np.clip(gaps, -500, 500)))
+        np.add.at(won, order, block.weights * is_lower)
+        np.add.at(weights, order, block.weights)
+    both = (weights > 0).all(axis=1)
+    rests = won[both] / weights[both] - chances[both]
+    scale = float(np.sqrt((chances[both] * (1 - chances[both])).prod(axis=1)).sum())
+    return min(max(float(rests.prod(axis=1).sum()) / scale, 0.0), 1.0) if scale else 0.0
 
 
 def _total_variance(rankings: Rankings, fitted: Strengths) -> float:

@@ -21,7 +21,7 @@ from evenhand.profiles.ranking.preference_cycles import cycles_beyond_noise
 from evenhand.profiles.ranking.result import DRAWS, LEVEL, Places, PositionBias, Ranks
 from evenhand.profiles.ranking.tally import Tally
 from evenhand.stats.intervals import Scores
-from evenhand.stats.strength_posterior import learned_fit, rank_spans, ranks_of
+from evenhand.stats.strength_posterior import as_independent, learned_fit, rank_spans, ranks_of
 
 if TYPE_CHECKING:
     from evenhand.stats.plackett_luce import Numbers
@@ -70,7 +70,7 @@ class _Fit:
     def __init__(self, participants: _Participants, tally: Tally, design: RankingDesign) -> None:
         self._participants, self._tally, self._seed = participants, tally, design.seed
         self._numbers = np.flatnonzero(np.array(tally.ranked))
-        self._rankings = tally.rankings(self._numbers)
+        self._rankings = as_independent(tally.rankings(self._numbers))
         self._fitted = learned_fit(self._rankings)
         judged = self._rankings.judgments >= _LEAST_GROUPS
         self._spans = (
