@@ -28,6 +28,7 @@ from bench.pages import asked
 from bench.postgres import make_database, running_postgres
 from bench.running import KEY
 from bench.server_process import peak_megabytes, serving, spent
+from evenhand.domain.run import RunStatus
 from evenhand.store.store import open_store
 
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "million"
@@ -159,6 +160,10 @@ def compared(bench: Bench, first: str, second: str, third: str) -> None:
 
 def listed(bench: Bench, run: str) -> None:
     bench.command("runs list", "runs", "list")
+    with contextlib.closing(open_store(bench.db)) as store:
+        begun = store.runs.mark(store.runs.find(run), RunStatus.RUNNING)  # by this process, which lives
+        bench.command("runs list, while a run is in progress", "runs", "list")
+        store.runs.mark(begun, RunStatus.FINISHED)
     bench.command("runs show", "runs", "show", run)
     bench.command("show, one case", "show", f"expedition-{bench.cases // 2}", run)
     bench.command("runs verify", "runs", "verify", run)

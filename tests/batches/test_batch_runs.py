@@ -17,6 +17,7 @@ from evenhand.cli.options import RunOptions
 from evenhand.cli.runs.start import require_one_process
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Usage
+from evenhand.engine import batch_queue
 from evenhand.models.batches.openai import OpenAIBatches
 from evenhand.models.batches.server import BatchLimits
 from evenhand.models.prices import PRICES, batch_price, cost
@@ -110,6 +111,22 @@ def test_a_batch_keeps_within_the_limits_of_its_provider(
     assert sorted(len(batch.requests) for batch in provider.batches[:3]) == [1, 2, 2]
     assert sum(len(batch.requests) for batch in provider.batches[3:]) == 5
     assert all(len(content) <= 10_100 for content in list(provider.files.values())[3:])
+
+
+def test_what_would_be_a_large_batch_becomes_several_that_are_submitted_one_after_the_other(
+    provider: Any, suite: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite("openai", cases=5)
+    monkeypatch.setattr(batch_queue, "_MOST_BYTES", 1)
+
+    done = command("run", "suite.yaml", "--batch", "--json")
+
+    assert done.exit_code == 0, done.stderr
+    assert [len(batch.requests) for batch in provider.batches] == [1] * 5
+    submitted = [asked for asked in provider.requests if asked in ("POST /v1/files", "POST /v1/batches")]
+    assert submitted == ["POST /v1/files", "POST /v1/batches"] * 5
+    assert set(provider.asked.values()) == {1}
+    stored()
 
 
 def test_answers_of_a_target_come_from_batches_too_and_programs_run_beside(

@@ -8,7 +8,7 @@ from bench.million_table import BEGIN, END, KEPT, PAGE, page_with
 
 
 def test_the_tables_are_written_between_the_marks() -> None:
-    kept = {
+    kept: dict[str, dict[str, dict[str, list[float | None]]]] = {
         "postgres": {"10": {"report": [0.5, 0.25, 40], "pages: one": [0.01, 0, None]}},
         "sqlite": {"100": {"report": [0.5, 0, 36], "export": [1234.5, 0, 36]}, "10": {"report": [0.4, 0, 36]}},
     }

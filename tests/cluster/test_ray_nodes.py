@@ -23,11 +23,23 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
 ]
 
+# An answer is given when both nodes are at work: one may have answered everything before the other has begun.
 ELSEWHERE = """
 def answer(text):
+    import os
+    import time
+    from pathlib import Path
+
     import ray
 
-    return ray.get_runtime_context().get_node_id()
+    node = ray.get_runtime_context().get_node_id()
+    nodes = Path(os.environ["NODES_AT_WORK"])
+    (nodes / node).touch()
+    for _ in range(1200):
+        if len(list(nodes.iterdir())) == 2:
+            break
+        time.sleep(0.1)
+    return node
 """
 
 
@@ -46,7 +58,8 @@ def test_a_judge_that_needs_a_gpu_goes_where_one_is_and_workers_go_everywhere(
     asking_too_much = json.loads(path.read_text())
     asking_too_much["judge"]["resources"]["gpu"] = 2
     (tmp_path / "large.json").write_text(json.dumps(asking_too_much))
-    found = {"PYTHONPATH": str(library), stand_in_model.NOTES: str(library)}
+    (tmp_path / "nodes").mkdir()
+    found = {"PYTHONPATH": str(library), stand_in_model.NOTES: str(library), "NODES_AT_WORK": str(tmp_path / "nodes")}
 
     with (
         tempfile.TemporaryDirectory(prefix="eh-") as folder,

@@ -129,12 +129,15 @@ def two_nodes(folder: Path, *sizes: str, **more: str) -> Iterator[tuple[str, Cal
     """Start a cluster of two nodes, and give its address, and what takes one of them away."""
     program = [sys.executable, str(Path(__file__).with_name("two_nodes.py")), str(folder), *sizes]
     variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+    variables["RAY_TMPDIR"] = str(folder)
+    (folder / "ray").mkdir()  # it notes its address in there, and makes no folder for that
     with subprocess.Popen(
         program, env=environment(**variables, **more), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as nodes:
         assert nodes.stdin
         assert nodes.stdout
         address = nodes.stdout.readline().strip()
+        assert address, "the cluster did not start"
 
         def take_away() -> None:
             assert nodes.stdin

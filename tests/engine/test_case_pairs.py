@@ -31,13 +31,13 @@ def case(identity: str, position: int) -> JudgedCase:
     return JudgedCase(id=identity, position=position, cluster=None, judged_by=Terms(), found={})
 
 
-def source(ids: Sequence[str]) -> CaseSource:
+def source(ids: Sequence[str], *, counted: bool = False) -> CaseSource:
     cases = {identity: case(identity, position) for position, identity in enumerate(ids)}
 
     def by_id(wanted: Sequence[str]) -> Mapping[str, JudgedCase]:
         return {identity: cases[identity] for identity in wanted if identity in cases}
 
-    return CaseSource(cases.values(), by_id)
+    return CaseSource(cases.values(), by_id, lambda: len(ids) if counted else None)
 
 
 @pytest.fixture
@@ -61,8 +61,11 @@ def few_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         (IDS, IDS[1:]),
     ],
 )
-def test_each_case_meets_its_counterpart_once(a: Sequence[str], b: Sequence[str]) -> None:
-    pairs = [(one and one.id, other and other.id) for one, other in joined(source(a), source(b))]
+@pytest.mark.parametrize("counted", [False, True])
+def test_each_case_meets_its_counterpart_once(a: Sequence[str], b: Sequence[str], counted: bool) -> None:
+    sources = source(a, counted=counted), source(b, counted=counted)
+
+    pairs = [(one and one.id, other and other.id) for one, other in joined(*sources)]
 
     expected = {(name if name in a else None, name if name in b else None) for name in {*a, *b}}
     assert len(pairs) == len(expected)
@@ -113,3 +116,14 @@ def numbers(found: Comparison) -> tuple[object, ...]:
     differences = found.differences
     assert differences is not None
     return found.cases, found.evaluators, found.changes, found.changed, found.notes, differences.only_b.count
+
+
+@pytest.mark.usefixtures("few_wait")
+def test_a_run_whose_cases_have_all_been_met_is_not_read_to_its_end() -> None:
+    other = source(IDS[::-1], counted=True)
+    unread = iter(other.cases)
+
+    pairs = list(joined(source(IDS), other._replace(cases=unread)))
+
+    assert len(pairs) == len(IDS)
+    assert next(unread, None) is not None

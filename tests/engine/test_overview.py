@@ -18,6 +18,7 @@ from evenhand.domain.case import Case
 from evenhand.domain.evaluation import Attempt, Evaluation, Usage
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
 from evenhand.domain.verdict import Thresholds
+from evenhand.engine import overview
 from evenhand.engine.case_scores import judged_by, judged_cases
 from evenhand.engine.overview import kept_overview, overview_of, report_from, results_at
 from evenhand.reports.highlights import Highlights
@@ -259,6 +260,40 @@ def test_a_run_that_goes_on_is_counted_and_not_kept(runs: Runs) -> None:
 
     assert shown == fresh(runs.store, runs.run)
     assert kept_overview(runs.store, runs.run) is None
+
+
+def test_a_large_run_that_goes_on_is_listed_without_being_read(
+    runs: Runs, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs.begin()
+    counted = ListedRun.of(runs.store, runs.run)
+    monkeypatch.setattr(overview, "MOST_COUNTED", CASES)
+    read.clear()
+
+    listed = ListedRun.of(runs.store, runs.run)
+
+    assert counted.tally is not None
+    assert (listed.tally, listed.evaluations) == (None, CASES * PLACES * REPEAT)
+    assert listed.line().endswith("  5       –     –  20 evaluations so far")
+    assert listed.as_dict()["summary"] is None
+    assert [one for one in read if "content" in one and "FROM runs" not in one] == []
+
+
+def test_a_large_run_that_was_killed_is_counted_once(
+    runs: Runs, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "MOST_COUNTED", CASES)
+    runs.begin()
+    runs.store.database.execute("UPDATE runs SET owner = NULL")
+    first = ListedRun.of(runs.store, runs.run)
+    read.clear()
+
+    again = ListedRun.of(runs.store, runs.run)
+
+    assert first == again
+    assert records(read) == []
+    assert again.tally == fresh(runs.store, runs.run).summary.cases
+    assert again.status is RunStatus.INTERRUPTED
 
 
 def test_numbers_are_gone_with_their_run(runs: Runs) -> None:

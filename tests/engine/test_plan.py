@@ -14,7 +14,8 @@ from evenhand.domain.run import PlannedCase, RunStatus
 from evenhand.engine.job import Pace, Scope
 from evenhand.engine.plan import fill, plan, selected, with_id
 from evenhand.evaluators.checks.text import Contains
-from evenhand.store.store import PAGE, Store
+from evenhand.store.page_size import PAGE
+from evenhand.store.store import Store
 
 Judging = Callable[..., Any]
 

@@ -22,7 +22,8 @@ from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.reports.json import canonical
 from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
-from evenhand.store.store import PAGE, Store
+from evenhand.store.page_size import PAGE
+from evenhand.store.store import Store
 
 # Many, and together they take a while.
 pytestmark = pytest.mark.slow

@@ -41,6 +41,7 @@ OTHERS = {
     "engine/targets/model.py": "copies a schema that was read before",
     "engine/case_scores.py": "reads stored cases, which are JSON of our own",
     "engine/comparison.py": "reads stored cases, which are JSON of our own",
+    "engine/stored_survey.py": "reads stored cases and evaluations, which are JSON of our own",
     "engine/target_comparison.py": "reads stored cases, which are JSON of our own",
     "evaluators/json_factory.py": "hands values to parse_strict",
     "evaluators/schema/worker.py": "reads what its parent process has written",

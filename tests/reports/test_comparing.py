@@ -9,6 +9,7 @@ import pytest
 
 from evenhand.domain.comparison import STANDINGS
 from evenhand.domain.errors import ConfigError
+from evenhand.reports import paired_cases
 from evenhand.reports.comparison import left_out_lines
 from evenhand.reports.paired_cases import JudgedCase, PairedSummarizer
 
@@ -46,6 +47,27 @@ def test_every_case_is_counted_once(judged: Any) -> None:
     assert cell(found.transitions, "borderline", "not_evaluated") == 1
     assert cell(found.transitions, "not_evaluated", "error") == 1
     assert sum(map(sum, found.transitions)) == 4
+
+
+@pytest.mark.parametrize("most", [1, 3, 1000])
+def test_cases_that_are_alike_are_counted_as_if_each_were_by_itself(
+    judged: Any, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paired_cases, "_MOST_ALIKE", most)
+    outcomes = [judged("any", found) for found in (0.1, 0.3, 1.0, None, "timeout: late")]
+    pairs = [(outcomes[n * n % 5], outcomes[n * 3 % 5]) for n in range(60)] + [(outcomes[0], None), (None, outcomes[1])]
+    together, apart = PairedSummarizer(limit=4), PairedSummarizer(limit=4)
+
+    for number, pair in enumerate(pairs):
+        cluster = "some" if number % 7 == 0 else None
+        placed = [one and one._replace(id=str(number), position=number, cluster=cluster) for one in pair]
+        together.add(*placed)
+        apart.add(*(one and one._replace(found=dict(one.found)) for one in placed))
+
+    assert together.in_common == apart.in_common == 60
+    assert together.cases() == apart.cases()
+    assert together.evaluators() == apart.evaluators()
+    assert (together.changed, together.changes()) == (apart.changed, apart.changes())
 
 
 def test_what_is_not_judged_yet_is_pending_and_in_no_cell(judged: Any) -> None:

@@ -13,8 +13,9 @@ from evenhand.domain.evaluation import Attempt, Check, Usage
 from evenhand.domain.message import Message
 from evenhand.domain.run import MadeAnswer, RunStatus
 from evenhand.domain.verdict import Thresholds
+from evenhand.store.page_size import PAGE
 from evenhand.store.rows import Batch, reply_row
-from evenhand.store.store import PAGE, Store, open_store
+from evenhand.store.store import Store, open_store
 
 # Each with what may come back: lone surrogates cannot be written down at all (REL-J7).
 NASTY: dict[str, tuple[str, str]] = {

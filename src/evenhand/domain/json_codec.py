@@ -112,8 +112,13 @@ def attempt_from(row: Mapping[str, Any]) -> Attempt:
         model=row.get("model"),
         cost=_cost_from(row.get("cost")),
         batch=row.get("batch", False),
-        saved=saved if type(saved := row.get("saved")) is float and math.isfinite(saved) else None,
+        saved=saved_from(row.get("saved")),
     )
+
+
+def saved_from(value: object) -> float | None:
+    """Return what a provider's cache saved, in dollars; None for what is no amount."""
+    return value if type(value) is float and math.isfinite(value) else None
 
 
 def _cost_from(value: object) -> float | None:

@@ -45,6 +45,8 @@ LOCAL_EVALUATIONS: Final = 32
 _GATHER_SECONDS: Final = 0.05
 # How long a submission that is under way may take after an interrupt.
 _SUBMISSION_SECONDS: Final = 8.0
+# A batch is written, and sent, as a whole; one that would be larger becomes several.
+_MOST_BYTES: Final = 2_000_000
 # The class of the reason why a run stops that its batches stopped.
 BATCH: Final = "batch"
 
@@ -191,7 +193,8 @@ class BatchQueue:
             try:
                 for lane in list(self._lanes.values()):
                     while lane.queued and await self._submit(lane):
-                        pass
+                        if lane.queued and self._submitting:  # the requests of one batch are in memory at a time
+                            await asyncio.wait(self._submitting)
             except EvenhandError as error:  # what cannot be stored is not submitted
                 self._stop(Failure(BATCH, str(error)))
 
@@ -203,14 +206,14 @@ class BatchQueue:
         key, protocol = f"eh-{secrets.token_hex(10)}", lane.provider.protocol
         questions: list[BatchQuestion] = []
         lines: list[bytes] = []
-        size = 0
+        size, most = 0, min(protocol.limits.size, _MOST_BYTES)
         while lane.queued and len(questions) < protocol.limits.requests:
             question = lane.queued[0]
             line = b"" if question.answered.done() else self._line(question, f"{key}-{len(questions)}", lane)
             if not line:
                 lane.queued.popleft()
                 continue
-            if questions and size + len(line) > protocol.limits.size:
+            if questions and size + len(line) > most:
                 break
             is_alone = not questions and not self._is_waited_for
             if why := self.costs.reserve(question, is_alone=is_alone):
@@ -243,7 +246,7 @@ class BatchQueue:
             question.answered.set_result(Unanswered(error=fault.failure, attempts=(failed,)))
             return b""
         self.costs.expect(question)
-        return line
+        return bytes(memoryview(line))  # a copy: what orjson returns keeps up to ten times the room of its text
 
     async def _create(self, lane: BatchLane, batch: StoredBatch, lines: list[bytes]) -> None:
         try:

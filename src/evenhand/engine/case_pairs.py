@@ -17,10 +17,14 @@ _Found = TypeVar("_Found")
 
 
 class CaseSource(NamedTuple):
-    """The cases of a run in their order; and by their ids, where the ids under which they are paired are their own."""
+    """The cases of a run in their order; and by their ids, where the ids under which they are paired are their own.
+
+    ``total`` returns how many there are, where that is certain without reading them.
+    """
 
     cases: Iterable[JudgedCase]
     by_id: Callable[[Sequence[str]], Mapping[str, JudgedCase]] | None = None
+    total: Callable[[], int | None] = lambda: None
 
 
 def joined(a: CaseSource, b: CaseSource) -> Iterator[Pair]:
@@ -28,17 +32,21 @@ def joined(a: CaseSource, b: CaseSource) -> Iterator[Pair]:
     cases_a, cases_b = iter(a.cases), iter(b.cases)
     waiting_a: dict[str, JudgedCase] = {}
     waiting_b: dict[str, JudgedCase] = {}
+    pairs = 0
     for case_a, case_b in itertools.zip_longest(cases_a, cases_b):
         if case_a is not None and case_b is not None and case_a.id == case_b.id:
+            pairs += 1
             yield case_a, case_b
             continue
         if case_a is not None:
             if (met := waiting_b.pop(case_a.id, None)) is not None:
+                pairs += 1
                 yield case_a, met
             else:
                 waiting_a[case_a.id] = case_a.settled()
         if case_b is not None:
             if (met := waiting_a.pop(case_b.id, None)) is not None:
+                pairs += 1
                 yield met, case_b
             else:
                 waiting_b[case_b.id] = case_b.settled()
@@ -46,7 +54,11 @@ def joined(a: CaseSource, b: CaseSource) -> Iterator[Pair]:
             # What waits in A, or comes later, has its counterpart among what waits in B, or comes later, if anywhere.
             rest_a = itertools.chain(waiting_a.values(), cases_a)
             rest_b = itertools.chain(waiting_b.values(), cases_b)
-            yield from _looked_up(rest_a, b.by_id)
+            for case, met in _looked_up(rest_a, b.by_id):
+                pairs += met is not None
+                yield case, met
+            if pairs == b.total():  # each has met its counterpart
+                return
             yield from ((None, case) for case, met in _looked_up(rest_b, a.by_id) if met is None)
             return
     yield from ((case, None) for case in waiting_a.values())

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from evenhand.domain.json_codec import case_to
 from evenhand.domain.message import messages_from
@@ -109,6 +108,7 @@ def _parse_terms(content: str) -> tuple[Mapping[str, Any], Any]:
     return case, terms.get("evaluators")
 
 
+_Weigh: TypeAlias = Callable[[bool, tuple[JudgedRow, ...]], Mapping[str | None, PairedFinding]]
 # Many cases come out alike.
 _MOST_KNOWN: Final = 4096
 # Stands in a column for a letter that it cannot hold.
@@ -138,17 +138,31 @@ def cases_by_target(store: Store, run: RunRecord) -> Iterator[tuple[str, JudgedC
             yield answered_by, case
 
 
-def judged_by_id(store: Store, run: RunRecord, case_ids: Sequence[str]) -> dict[str, JudgedCase]:
-    """Return some of the cases that ``judged_cases`` has, by their ids; one that is not there is left out."""
-    positions = case_positions(store, [run], case_ids).values()
-    page = columns_at(store, run, sorted(positions))
-    return {case.id: case for _, case in _judged_cases(store, run, by_target=False, pages=[page])}
+class JudgedById:
+    """Some of the cases that ``judged_cases`` has, by their ids; one that is not there is left out."""
+
+    def __init__(self, store: Store, run: RunRecord) -> None:
+        self._store = store
+        self._run = run
+        self._weigh = _weigher(run)
+
+    def __call__(self, case_ids: Sequence[str]) -> dict[str, JudgedCase]:
+        """Read them."""
+        positions = case_positions(self._store, [self._run], case_ids).values()
+        page = columns_at(self._store, self._run, sorted(positions))
+        found = _judged_cases(self._store, self._run, by_target=False, pages=[page], weigh=self._weigh)
+        return {case.id: case for _, case in found}
 
 
 def _judged_cases(
-    store: Store, run: RunRecord, *, by_target: bool, pages: Iterable[tuple[list[Row], list[Row]]] | None = None
+    store: Store,
+    run: RunRecord,
+    *,
+    by_target: bool,
+    pages: Iterable[tuple[list[Row], list[Row]]] | None = None,
+    weigh: _Weigh | None = None,
 ) -> Iterator[tuple[Any, JudgedCase]]:
-    weigh = functools.lru_cache(_MOST_KNOWN)(functools.partial(_weigh, run.thresholds))
+    weigh = weigh or _weigher(run)
     of_a_prompt = "prompt" in run.definition
     shown = metadata_shown(run.definition.get("evaluators"))
     for page, evaluations in store.columns(run) if pages is None else pages:
@@ -191,15 +205,18 @@ def labelled_cases(
 
 def _by_position(store: Store, run: RunRecord, rows: Sequence[Row]) -> dict[int, tuple[JudgedRow, ...]]:
     """Return the evaluations that count of some positions, in the order of samples and evaluators."""
-    judged: dict[int, tuple[JudgedRow, ...]] = {}
-    for position, those in itertools.groupby(rows, key=lambda row: row[0]):
-        last_rounds: dict[tuple[int, int], JudgedRow] = {}
-        for _, place, sample, _, evaluator, _, status, score, verdict, weight, required, *_ in those:
-            # Its column cannot hold every letter of a name.
-            name = store.evaluator_name(run, position, place, sample) if _REPLACED in evaluator else evaluator
-            last_rounds[sample, place] = (sample, name, status, score, verdict, weight, required)
-        judged[position] = tuple(last_rounds.values())
-    return judged
+    groups: dict[int, dict[tuple[int, int], JudgedRow]] = {}
+    for row in rows:
+        position, place, sample, _, evaluator = row[:5]
+        # Its column cannot hold every letter of a name.
+        name = store.evaluator_name(run, position, place, sample) if _REPLACED in evaluator else evaluator
+        # Of several rounds, the last counts.
+        groups.setdefault(position, {})[sample, place] = (sample, name, *row[6:11])
+    return {position: tuple(last_rounds.values()) for position, last_rounds in groups.items()}
+
+
+def _weigher(run: RunRecord) -> _Weigh:
+    return functools.lru_cache(_MOST_KNOWN)(functools.partial(_weigh, run.thresholds))
 
 
 def _weigh(thresholds: Thresholds, is_pending: bool, rows: tuple[JudgedRow, ...]) -> Mapping[str | None, PairedFinding]:

@@ -16,7 +16,7 @@ from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.domain.run_differences import CaseCount, RunDifferences
 from evenhand.domain.summary import CorrectedNumbers
 from evenhand.engine.case_pairs import CaseSource, joined, met
-from evenhand.engine.case_scores import judged_by_id, judged_cases, labelled_cases
+from evenhand.engine.case_scores import JudgedById, judged_cases, labelled_cases
 from evenhand.engine.labelled import corrected_of
 from evenhand.engine.overview import overview_of, results_at
 from evenhand.engine.run import Run
@@ -44,8 +44,9 @@ class Side:
     def cases(self) -> CaseSource:
         """Return the cases in suite order, each with no more than a comparison needs."""
         # The cases of one model are paired by the ids of their test cases, which are not their own.
-        by_id = functools.partial(judged_by_id, self.store, self.run) if self.model is None else None
-        return CaseSource(judged_cases(self.store, self.run, model=self.model), by_id)
+        by_id = JudgedById(self.store, self.run) if self.model is None else None
+        total = functools.partial(self.store.count_sound, self.run)
+        return CaseSource(judged_cases(self.store, self.run, model=self.model), by_id, total)
 
     def models(self) -> tuple[str, ...]:
         """Name the models whose answers are compared."""

@@ -16,7 +16,8 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult, slices_of
 from evenhand.domain.json_codec import evaluation_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
-from evenhand.reports.overview import FORMAT, Overview, Survey, survey
+from evenhand.engine.stored_survey import stored_survey
+from evenhand.reports.overview import FORMAT, Overview, Survey
 from evenhand.reports.phrases import Standing
 from evenhand.reports.report import Report
 from evenhand.store.results import cases_at
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # How many cases are read together.
 _AT_ONCE: Final = 50
+# A run in progress has other numbers each time that it is looked at. With more rows, a list does not count it.
+MOST_COUNTED: Final = 10_000
 
 
 def overview_of(store: Store, run: RunRecord) -> Overview:
@@ -42,11 +45,18 @@ def overview_of(store: Store, run: RunRecord) -> Overview:
     if (overview := _read_kept(summaries, run, summaries.known_coverage(run))) is not None:
         return _as_far_as_decided(run, overview)
     coverage = summaries.coverage(run)
-    overview = survey(store.results(run), slices_of(run.definition))
+    overview = stored_survey(store, run)
     if not is_at_work(store, run) and summaries.coverage(run) == coverage:
         with contextlib.suppress(StoreError):  # a store that can only be read
             summaries.keep(run, coverage, dumps(overview.as_dict()), format=FORMAT)
     return _as_far_as_decided(run, overview)
+
+
+def listed_overview(store: Store, run: RunRecord) -> Overview | None:
+    """Return the overview of a run for a list of runs; None if it is in progress, and too large to count each time."""
+    if is_at_work(store, run) and sum(store.summaries.counts(run).values()) > MOST_COUNTED:
+        return None
+    return overview_of(store, run)
 
 
 def _as_far_as_decided(run: RunRecord, overview: Overview) -> Overview:

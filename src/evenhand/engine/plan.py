@@ -15,8 +15,9 @@ from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
 from evenhand.engine.decidable import require_decidable
 from evenhand.engine.identity import digest_of
 from evenhand.engine.job import Job, Scope
+from evenhand.store.page_size import PAGE
 from evenhand.store.rows import case_content, column, dumps
-from evenhand.store.store import PAGE, Store
+from evenhand.store.store import Store
 
 
 class EarlierAnswers:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.case import Case
-from evenhand.domain.evaluation import Status
+from evenhand.domain.evaluation import Status, Usage
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.slices import slice_value
 from evenhand.domain.summary import (
@@ -37,10 +37,10 @@ _MEMBERS: Final = "profiles"
 # Profiles beyond this many are refused by rankings.
 _MOST_NUMBERED: Final = 10_000_000
 # The keys of metadata by which cases are counted.
-_COUNTED_BY: Final = frozenset((_MEMBERS, MODEL))
+COUNTED_BY: Final = frozenset((_MEMBERS, MODEL))
 _WITHOUT_JUDGE: Final = (PROGRAM, FUNCTION)
 # The details of an evaluation that has others in it.
-_NESTED: Final = frozenset(("members", "meta_judge"))
+NESTED: Final = frozenset(("members", "meta_judge"))
 # So many cases that are not alike are gathered.
 _MOST_ALIKE: Final = 1000
 # By a name of its own: to look into an enum, for each case, takes seven times as long.
@@ -178,15 +178,40 @@ class Survey:
         self._worst: Worst[int] = Worst()
         self._ranked = _Profiles()
         self._alike: dict[tuple[object, ...], _Alike] = {}
+        self._known: dict[tuple[object, ...], _Alike] = {}
 
-    def add(self, result: CaseResult) -> None:
-        """Take in the result of a case."""
+    def add(self, result: CaseResult, *, known_as: tuple[object, ...] | None = None) -> None:
+        """Take in the result of a case; ``known_as``, see ``add_known``."""
         if len(result.judgments) == 1 and not (result.answers or result.replaced or result.awaited):
-            self.add_single(result.position, result.case, result.judgments[0], result.thresholds)
+            self.add_single(result.position, result.case, result.judgments[0], result.thresholds, known_as=known_as)
         else:
             self._add(result)
 
-    def add_single(self, position: int, case: Case, judgment: Judgment, thresholds: Thresholds) -> None:
+    def add_known(
+        self,
+        known_as: tuple[object, ...],
+        position: int,
+        usage: Usage | None,
+        cost: float | None,
+        *,
+        saved: float | None,
+    ) -> bool:
+        """Take in a case that is alike all others that are known by the same; return whether there was one of them."""
+        if (alike := self._known.get(known_as)) is None:
+            return False
+        self._summarizer.spend(usage, cost, saved=saved)
+        alike.add(position)
+        return True
+
+    def add_single(
+        self,
+        position: int,
+        case: Case,
+        judgment: Judgment,
+        thresholds: Thresholds,
+        *,
+        known_as: tuple[object, ...] | None = None,
+    ) -> None:
         """Take in a case that has one judgment, and nothing else.
 
         Most of these differ in position, tokens and cost alone; they are gathered, and counted when all are there.
@@ -202,10 +227,9 @@ class Survey:
             if len(self._alike) == _MOST_ALIKE:
                 self._count_alike()
             alike = self._alike[key] = _Alike(case, judgment, thresholds)
-        alike.times += 1
-        if len(alike.positions) < MOST or position < alike.positions[-1]:
-            insort(alike.positions, position)
-            del alike.positions[MOST:]
+        alike.add(position)
+        if known_as is not None:
+            self._known[known_as] = alike
 
     def _add(self, result: CaseResult) -> None:
         outcome = None if result.pending else result.outcome
@@ -223,6 +247,7 @@ class Survey:
             self._summarizer.add_alike(result, outcome, alike.times)
             self._place(outcome, alike.positions, alike.times)
         self._alike.clear()
+        self._known.clear()
 
     def _place(self, outcome: CaseScore, positions: Sequence[int], times: int = 1) -> None:
         """Find the place of cases among the others: of so many that are alike, some of the first positions will do."""
@@ -264,6 +289,13 @@ class _Alike:
         self.positions: list[int] = []
         self.times = 0
 
+    def add(self, position: int) -> None:
+        """Take in one more of them."""
+        self.times += 1
+        if len(self.positions) < MOST or position < self.positions[-1]:
+            insort(self.positions, position)
+            del self.positions[MOST:]
+
     def first(self) -> CaseResult:
         """Return the first case in the suite, which is as good as any."""
         return CaseResult(
@@ -289,8 +321,8 @@ def _likeness(case: Case, judgment: Judgment, thresholds: Thresholds) -> tuple[o
         or evaluation.type in _WITHOUT_JUDGE
         or case.cluster is not None
         or type(details) is not dict
-        or not _NESTED.isdisjoint(details)
-        or (case.metadata and not _COUNTED_BY.isdisjoint(case.metadata))
+        or not NESTED.isdisjoint(details)
+        or (case.metadata and not COUNTED_BY.isdisjoint(case.metadata))
     ):
         return None
     judge = details.get("judge")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from evenhand.domain.comparison import STANDINGS, Change, Compared, LabelTable
@@ -38,12 +38,13 @@ class JudgedBy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedCase:
+class JudgedCase(NamedTuple):
     """What a comparison keeps of a case in one run, until it meets the same case in the other.
 
     ``judged_by`` is all that the case itself says on how it is to be judged.
     """
+
+    # A tuple, of which a million are made more quickly than of anything else.
 
     id: str
     position: int
@@ -55,6 +56,13 @@ class JudgedCase:
         """Let go of what takes room, so that many can wait."""
         self.judged_by.settle()
         return self
+
+
+_Findings: TypeAlias = Mapping[str | None, PairedFinding]
+# Of a case that a run does not have.
+_NOTHING: Final[_Findings] = {}
+# So many pairs that are not alike are gathered.
+_MOST_ALIKE: Final = 10_000
 
 
 def findings_of(result: CaseResult) -> Mapping[str | None, PairedFinding]:
@@ -92,22 +100,49 @@ class PairedSummarizer:
         self._evaluator = evaluator
         self._counted: dict[str | None, _Counts] = {_WHOLE: _Counts()}
         self._changes = _Largest(limit)
+        # Pairs by the identity of what was found, which those who read runs have once for many cases.
+        self._alike: dict[tuple[int, int], _AlikePairs] = {}
 
     def add(self, a: JudgedCase | None, b: JudgedCase | None) -> None:
-        """Take in a case: as it is in A and in B, None where a run does not have it."""
-        ours = {} if a is None else a.found
-        theirs = {} if b is None else b.found
+        """Take in a case: as it is in A and in B, None where a run does not have it.
+
+        Cases that came out alike are gathered, and counted when all are there. Nothing depends on their order.
+        """
+        ours = _NOTHING if a is None else a.found
+        theirs = _NOTHING if b is None else b.found
         cluster = (a and a.cluster) or (b and b.cluster) or None
+        if cluster is not None:
+            self._count(ours, theirs, cluster)
+        elif (alike := self._alike.get((id(ours), id(theirs)))) is not None:
+            alike.times += 1
+        else:
+            self._gather(ours, theirs)
+        if a is not None and b is not None and self._evaluator in ours and self._evaluator in theirs:
+            self._changes.add(a, ours[self._evaluator], theirs[self._evaluator])
+
+    def _gather(self, ours: _Findings, theirs: _Findings) -> None:
+        if len(self._alike) == _MOST_ALIKE:
+            self._count_alike()
+        self._alike[id(ours), id(theirs)] = _AlikePairs(ours, theirs)
+        for name in (*ours, *theirs):  # in the order in which they come
+            if name not in self._counted:
+                self._counted[name] = _Counts()
+
+    def _count_alike(self) -> None:
+        for alike in self._alike.values():
+            self._count(alike.ours, alike.theirs, None, alike.times)
+        self._alike.clear()
+
+    def _count(self, ours: _Findings, theirs: _Findings, cluster: str | None, times: int = 1) -> None:
         for name in dict.fromkeys((*ours, *theirs)):
             if (counting := self._counted.get(name)) is None:
                 counting = self._counted[name] = _Counts()
-            counting.add(ours.get(name), theirs.get(name), cluster)
-        if a is not None and b is not None and self._evaluator in ours and self._evaluator in theirs:
-            self._changes.add(a, ours[self._evaluator], theirs[self._evaluator])
+            counting.add(ours.get(name), theirs.get(name), cluster, times)
 
     @property
     def in_common(self) -> int:
         """How many cases both runs have."""
+        self._count_alike()
         return self._counted[_WHOLE].in_common
 
     @property
@@ -121,10 +156,12 @@ class PairedSummarizer:
 
     def cases(self) -> Compared:
         """Return the numbers of whole cases."""
+        self._count_alike()
         return self._counted[_WHOLE].compared()
 
     def evaluators(self) -> dict[str, Compared]:
         """Return the numbers of each evaluator, with p values that allow for their number."""
+        self._count_alike()
         compared = {name: counts.compared() for name, counts in self._counted.items() if name is not None}
         if self._evaluator is not None and self._evaluator not in compared:
             suggestion = did_you_mean(str(self._evaluator), compared)
@@ -167,6 +204,17 @@ class LabelPairs:
         return LabelTable(labels=labels, counts=counts, without=self._without[evaluator])
 
 
+class _AlikePairs:
+    """What was found in both runs of cases that are alike, and how many there are."""
+
+    __slots__ = ("ours", "theirs", "times")
+
+    def __init__(self, ours: _Findings, theirs: _Findings) -> None:
+        self.ours = ours
+        self.theirs = theirs
+        self.times = 1
+
+
 class _Counts:
     """The counts behind a ``Compared``."""
 
@@ -183,20 +231,20 @@ class _Counts:
         self._known = (ExactSum(), ExactSum())
         self._transitions: Counter[tuple[Standing, Standing]] = Counter()
 
-    def add(self, a: PairedFinding | None, b: PairedFinding | None, cluster: str | None) -> None:
+    def add(self, a: PairedFinding | None, b: PairedFinding | None, cluster: str | None, times: int) -> None:
         if a is None or b is None:
-            self._only_a += a is not None
-            self._only_b += b is not None
+            self._only_a += times * (a is not None)
+            self._only_b += times * (b is not None)
             return
-        self.in_common += 1
-        self._transitions[a.standing, b.standing] += 1
+        self.in_common += times
+        self._transitions[a.standing, b.standing] += times
         if a.score is not None and b.score is not None:
-            self._pairs.add(a.score, b.score, cluster)
-            self._difference.add(b.score - a.score)
+            self._pairs.add(a.score, b.score, cluster, times)
+            self._difference.add(b.score - a.score, times)
         else:
-            self._unscored[a.score is None, b.score is None] += 1
+            self._unscored[a.score is None, b.score is None] += times
             for known, finding in zip(self._known, (a, b), strict=True):
-                known.add(finding.score or 0.0)
+                known.add(finding.score or 0.0, times)
 
     def compared(self) -> Compared:
         states = [Standing(name) for name in STANDINGS]
@@ -241,6 +289,11 @@ class _Largest:
         if size <= FLOAT_NOISE and not turned:
             return
         self.count += 1
+        # Rounded, so that float noise does not order what is equal.
+        rank = (round(size, 9), turned, -case.position, -self.count)
+        is_full = self._limit is not None and len(self._heap) >= self._limit
+        if is_full and (not self._heap or rank < self._heap[0][:4]):
+            return
         change = Change(
             case_id=case.id,
             score_a=a.score,
@@ -248,12 +301,10 @@ class _Largest:
             standing_a=a.standing.value,
             standing_b=b.standing.value,
         )
-        # Rounded, so that float noise does not order what is equal.
-        entry = (round(size, 9), turned, -case.position, -self.count, change)
-        if self._limit is None or len(self._heap) < self._limit:
-            heapq.heappush(self._heap, entry)
-        elif self._limit:
-            heapq.heappushpop(self._heap, entry)
+        if is_full:
+            heapq.heappushpop(self._heap, (*rank, change))
+        else:
+            heapq.heappush(self._heap, (*rank, change))
 
     def sorted(self) -> tuple[Change, ...]:
         return tuple(change for *_, change in sorted(self._heap, reverse=True))

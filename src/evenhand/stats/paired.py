@@ -52,14 +52,14 @@ class PairedScores:
         self._losses = 0
         self._all_binary = True
 
-    def add(self, a: float, b: float, cluster: str | None = None) -> None:
-        """Add the scores of a case in both runs."""
-        self._a.add(a)
-        self._b.add(b)
+    def add(self, a: float, b: float, cluster: str | None = None, times: int = 1) -> None:
+        """Add the scores of a case in both runs, or of several that have the same."""
+        self._a.add(a, times)
+        self._b.add(b, times)
         difference = b - a
-        self._differences.add(difference, cluster)
-        self._wins += difference > FLOAT_NOISE
-        self._losses += difference < -FLOAT_NOISE
+        self._differences.add(difference, cluster, times)
+        self._wins += times * (difference > FLOAT_NOISE)
+        self._losses += times * (difference < -FLOAT_NOISE)
         self._all_binary = self._all_binary and a in (0, 1) and b in (0, 1)
 
     def compared(self) -> PairedDifference:

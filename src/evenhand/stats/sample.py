@@ -37,9 +37,9 @@ class ExactSum:
     def __init__(self) -> None:
         self._whole = 0
 
-    def add(self, number: float) -> None:
-        """Add a number."""
-        self._whole += whole(number)
+    def add(self, number: float, times: int = 1) -> None:
+        """Add a number, or several that are equal."""
+        self._whole += times * whole(number)
 
     @property
     def value(self) -> float:

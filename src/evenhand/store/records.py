@@ -60,10 +60,12 @@ class Table(NamedTuple):
         *,
         order: str = "position",
         content: bool = True,
+        whole: bool = True,
     ) -> list[Row]:
         """Read rows of a run: columns, content and checksum; raise ``StoreError`` if one does not match its checksum.
 
-        Without ``content`` that stays in the database, and the columns alone are verified.
+        Without ``content`` that stays in the database, and the columns alone are verified. If not ``whole``, content
+        is without the texts that it shares with other rows, all of which are there.
         """
         names = ", ".join((*self.columns, "content", "checksum") if content else (*self.columns, "checksum"))
         rows = database.rows(
@@ -71,12 +73,16 @@ class Table(NamedTuple):
             [run.number, *values],
         )
         require_sound(self, run, rows, content=content)
-        return self._whole(database, run, rows) if content and self.name == _SHARING else rows
+        return self._with_texts(database, run, rows, whole=whole) if content and self.name == _SHARING else rows
 
-    def _whole(self, database: Database, run: RunRecord, rows: list[Row]) -> list[Row]:
-        """Return rows with the texts that they share with others."""
+    def _with_texts(self, database: Database, run: RunRecord, rows: list[Row], *, whole: bool) -> list[Row]:
+        """Return rows with the texts that they share with others, or only see to it that these are there."""
+        contents = [row[-2] for row in rows]
         try:
-            contents = shared_texts.whole(database, run.number, [row[-2] for row in rows])
+            texts = shared_texts.shared_by(database, run.number, contents)
+            if not whole or not texts:
+                return rows
+            contents = shared_texts.restored(contents, texts)
         except ValueError:
             refuse_damage(run, "it does not say which texts its evaluations share")
         except StoreError as error:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -15,7 +15,7 @@ from evenhand.domain.errors import StoreError
 from evenhand.domain.json_codec import answer_from, answer_to, case_from, case_to, evaluation_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord
 from evenhand.domain.verdict import Thresholds
-from evenhand.store.records import refuse_damage
+from evenhand.store.records import Row, refuse_damage
 from evenhand.store.shared_texts import readable
 
 # Stands before JSON that the standard library wrote, and has to read: orjson takes long integers for floats.
@@ -203,6 +203,19 @@ def stored_case(
         thresholds=thresholds,
     )
     return StoredCase(result=result, places=tuple(judged))
+
+
+class RunPage(NamedTuple):
+    """Some cases of a run, one after the other, with their evaluations and answers by position, as they are stored."""
+
+    cases: list[Row]
+    evaluations: Mapping[int, Sequence[Row]]
+    answers: Mapping[int, Sequence[Row]]
+
+    def case(self, run: RunRecord, row: Row, thresholds: Thresholds) -> StoredCase:
+        """Return one of the cases with everything found about it."""
+        judged, made = self.evaluations.get(row[0], ()), self.answers.get(row[0], ())
+        return stored_case(run, planned_of_row(row), judged, made, thresholds)
 
 
 def reply_row(key: str, model: str, content: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -128,9 +128,12 @@ def whole(database: Database, run: int, contents: Sequence[str]) -> list[str]:
 
     Raises ``StoreError`` if one is missing, or is not what it was.
     """
+    return restored(contents, shared_by(database, run, contents))
+
+
+def shared_by(database: Database, run: int, contents: Sequence[str]) -> dict[str, str]:
+    """Return the texts that were cut out of some contents, by their names; raises ``StoreError`` as ``texts_of``."""
     names = {name for content in contents for name in names_in(content)}
-    if not names:
-        return list(contents)
     kept = database.shared_texts
     texts = {name: text for name in names if (text := kept.get(name)) is not None}
     if missing := names - texts.keys():
@@ -139,6 +142,11 @@ def whole(database: Database, run: int, contents: Sequence[str]) -> list[str]:
         if sum(map(len, kept.values())) > _MOST_CHARACTERS:
             kept.clear()
         kept |= read
+    return texts
+
+
+def restored(contents: Sequence[str], texts: Mapping[str, str]) -> list[str]:
+    """Return contents with the texts that were cut out of them."""
     return [_restored(content, texts) for content in contents]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 from evenhand import registry
@@ -19,10 +19,11 @@ from evenhand.store.idempotency import IdempotencyKeys
 from evenhand.store.judge_cards import JudgeCards
 from evenhand.store.labels import Labels
 from evenhand.store.location import require_location
+from evenhand.store.page_size import PageSize
 from evenhand.store.prompts import Prompts
 from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_position, refuse_damage
 from evenhand.store.replies import Replies
-from evenhand.store.rows import Batch, answer_of, loads, planned_from, planned_of_row, stored_case
+from evenhand.store.rows import Batch, RunPage, answer_of, loads, planned_from, planned_of_row
 from evenhand.store.runs import Runs
 from evenhand.store.saved_filters import SavedFilters
 from evenhand.store.shared_texts import SharedTexts
@@ -33,8 +34,12 @@ Result = TypeVar("Result")
 STORES: Final = "evenhand.stores"
 DEFAULT_URL: Final = ".evenhand/evenhand.db"
 IN_MEMORY: Final = "sqlite://"
-PAGE: Final = 64
 
+_BETWEEN: Final = "position BETWEEN ? AND ?"
+# Databases read evaluations in the order of their key; to sort them here takes less time than there.
+_BY_KEY: Final = "position, place, sample, round"
+# By position, sample, place and round.
+_BY_SAMPLE: Final = itemgetter(0, 2, 1, 3)
 _AT_WORK: Final = (RunStatus.PLANNING, RunStatus.RUNNING)
 
 _ADD_ANSWER: Final = f"{ANSWERS.insert} ON CONFLICT DO NOTHING"
@@ -171,11 +176,15 @@ class Store:
         for rows in self._case_pages(run, 0, content=False):
             yield from ((row[1], row[2]) for row in rows)
 
-    def _case_pages(self, run: RunRecord, first: int, *, content: bool) -> Iterator[list[Row]]:
-        """Read the cases of a run from a position on; a missing one is an error."""
+    def _case_pages(
+        self, run: RunRecord, first: int, *, content: bool, size: PageSize | None = None
+    ) -> Iterator[list[Row]]:
+        """Read the cases of a run from a position on, so many at once; a missing one is an error."""
         following = first
-        where = "position BETWEEN ? AND ?"
-        while rows := CASES.read(self.database, run, where, [following, following + PAGE - 1], content=content):
+        size = size or PageSize()
+        while rows := CASES.read(
+            self.database, run, _BETWEEN, [following, following + size.cases - 1], content=content
+        ):
             for row in rows:
                 if row[0] != following:
                     refuse_damage(run, f"of its cases, the one at position {following} is missing")
@@ -202,7 +211,7 @@ class Store:
         return answers
 
     def _between(self, table: Table, run: RunRecord, first: int, last: int, order: str) -> list[Row]:
-        return table.read(self.database, run, "position BETWEEN ? AND ?", [first, last], order=order)
+        return table.read(self.database, run, _BETWEEN, [first, last], order=order)
 
     def case_and_answer(self, run: RunRecord, identity: str) -> tuple[Case, MadeAnswer | None] | None:
         """Find a case of a run by its id, with the target's first answer."""
@@ -299,35 +308,54 @@ class Store:
     def results(self, run: RunRecord, *, first: int = 0) -> Iterator[CaseResult]:
         """Yield the cases of a run, each with what was found about it, in suite order; memory stays flat."""
         thresholds = run.thresholds
+        for page in self.pages(run, first=first):
+            for row in page.cases:  # each when its turn comes, so that few are in memory
+                yield page.case(run, row, thresholds).result
+
+    def pages(self, run: RunRecord, *, first: int = 0, whole: bool = True) -> Iterator[RunPage]:
+        """Yield the rows of a run in suite order, page by page.
+
+        If not ``whole``, the texts that evaluations share are not put back; they are known to be there.
+        """
         evaluations = answers = 0
-        for page in self.case_rows(run, first=first):
-            ends = page[0][0], page[-1][0]
-            judged = by_position(self._between(EVALUATIONS, run, *ends, "position, sample, place, round"))
-            made = by_position(self._between(ANSWERS, run, *ends, "position, sample, round"))
-            evaluations += sum(map(len, judged.values()))
-            answers += sum(map(len, made.values()))
-            for planned in itertools.starmap(planned_from, page):  # when its turn comes, so that few are in memory
-                position = planned.position
-                yield stored_case(run, planned, judged.get(position, ()), made.get(position, ()), thresholds).result
+        has_answers = run.status is not RunStatus.FINISHED or self._has_answers(run)
+        size = PageSize()
+        for rows in self._case_pages(run, first, content=True, size=size):
+            start, end = rows[0][0], rows[-1][0]
+            judged = EVALUATIONS.read(self.database, run, _BETWEEN, [start, end], order=_BY_KEY, whole=whole)
+            judged.sort(key=_BY_SAMPLE)
+            made = self._between(ANSWERS, run, start, end, "position, sample, round") if has_answers else []
+            evaluations += len(judged)
+            answers += len(made)
+            size.adapt(rows, judged, made)
+            yield RunPage(rows, by_position(judged), by_position(made))
         if first == 0:
             self._require_all(run, evaluations, run.evaluations, "evaluations")
             self._require_all(run, answers, run.answers, "answers")
 
+    def _has_answers(self, run: RunRecord) -> bool:
+        return bool(self.database.rows("SELECT 1 FROM answers WHERE run = ? LIMIT 1", [run.number]))
+
     def columns(self, run: RunRecord) -> Iterator[tuple[list[Row], list[Row]]]:
         """Yield the cases of a run page by page, each page with the columns of its evaluations, whose content stays."""
         evaluations = 0
-        for page in self._case_pages(run, 0, content=True):
-            rows = EVALUATIONS.read(
-                self.database,
-                run,
-                "position BETWEEN ? AND ?",
-                [page[0][0], page[-1][0]],
-                order="position, sample, place, round",
-                content=False,
-            )
+        size = PageSize()
+        for page in self._case_pages(run, 0, content=True, size=size):
+            between = [page[0][0], page[-1][0]]
+            rows = EVALUATIONS.read(self.database, run, _BETWEEN, between, order=_BY_KEY, content=False)
+            rows.sort(key=_BY_SAMPLE)
             evaluations += len(rows)
+            size.adapt(page, rows)
             yield page, rows
         self._require_all(run, evaluations, run.evaluations, "evaluations")
+
+    def count_sound(self, run: RunRecord) -> int | None:
+        """Return how many cases a finished run has, if it has lost none of them, and no evaluation; else None."""
+        if run.status is not RunStatus.FINISHED or run.evaluations is None:
+            return None
+        counts = self.summaries.counts(run)
+        is_sound = (counts["cases"], counts["evaluations"]) == (run.cases, run.evaluations)
+        return run.cases if is_sound else None
 
     def evaluator_name(self, run: RunRecord, position: int, place: int, sample: int) -> str:
         """Return the whole name of an evaluator, of which the column may lack some letters."""

@@ -22,12 +22,15 @@ class Summaries:
 
         Rows are only ever added to a run, so their counts suffice.
         """
-        counts = {
+        thresholds = [run.thresholds.pass_at, run.thresholds.borderline_at]
+        return dumps({**self.counts(run), "repeat": run.repeat, "thresholds": thresholds})
+
+    def counts(self, run: RunRecord) -> dict[str, int]:
+        """Return how many cases, evaluations and answers a run has."""
+        return {
             table: int(self._db.rows(f"SELECT COUNT(*) FROM {table} WHERE run = ?", [run.number])[0][0])  # noqa: S608
             for table in ("cases", "evaluations", "answers")
         }
-        thresholds = [run.thresholds.pass_at, run.thresholds.borderline_at]
-        return dumps({**counts, "repeat": run.repeat, "thresholds": thresholds})
 
     def known_coverage(self, run: RunRecord) -> str:
         """Return the same; a finished run is counted once.

@@ -16,11 +16,12 @@ from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import TAGS, RunRecord, RunStatus
 from evenhand.domain.run_kind import is_ranking
 from evenhand.domain.summary import Tally
-from evenhand.engine.overview import overview_of
+from evenhand.engine.overview import listed_overview
 from evenhand.engine.store_location import StoreLocation
 from evenhand.reports.json import moment, tally_row
-from evenhand.reports.phrases import counted, interval_text, moment_text, score_text
+from evenhand.reports.phrases import NONE, counted, interval_text, moment_text, score_text
 from evenhand.reports.safe_text import plain, strict_json
+from evenhand.store.results import count_evaluations
 from evenhand.store.store import Store
 from evenhand.store.verification import Verified, verify_database, verify_run
 
@@ -41,34 +42,43 @@ HEADING: Final = _line("run", "suite", "status", "began", "cases", "errors", "me
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRun:
-    """A run in the list; ``status`` is ``interrupted`` also for a run that was killed and could not store that."""
+    """A run in the list; ``status`` is ``interrupted`` also for a run that was killed and could not store that.
+
+    ``tally`` is None for a run in progress that is too large to be counted for a list; ``evaluations`` is how many it
+    has by now, of all rounds.
+    """
 
     run: RunRecord
     status: RunStatus
-    tally: Tally
+    tally: Tally | None
+    evaluations: int
 
     @classmethod
     def of(cls, store: Store, run: RunRecord) -> ListedRun:
         """Return a run with its numbers."""
         is_unfinished = run.status in (RunStatus.RUNNING, RunStatus.PLANNING)
         status = RunStatus.INTERRUPTED if is_unfinished and not store.runs.in_hand(run) else run.status
-        tally = overview_of(store, run).summary.cases
-        if is_ranking(run.definition):  # the score of a group says only that it was ranked
+        overview = listed_overview(store, run)
+        tally = None if overview is None else overview.summary.cases
+        if tally is not None and is_ranking(run.definition):  # the score of a group says only that it was ranked
             tally = replace(tally, mean=None, interval=None, mean_if_errors_zero=None)
-        return cls(run=run, status=status, tally=tally)
+        return cls(run=run, status=status, tally=tally, evaluations=count_evaluations(store, run))
 
     def line(self) -> str:
         """Return the run as a line of the table."""
         run, tally = self.run, self.tally
+        if tally is None:
+            errors, found = NONE, (NONE, f"{counted(self.evaluations, 'evaluation')} so far")
+        else:
+            errors, found = f"{tally.errors:,}", (score_text(tally.mean), interval_text(tally.interval))
         return _line(
             run.id,
             plain(f"{run.name}: {run.label}" if run.label else run.name, 24),
             self.status.value,
             moment_text(run.created),
             f"{run.cases:,}",
-            f"{tally.errors:,}",
-            score_text(tally.mean),
-            interval_text(tally.interval),
+            errors,
+            *found,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -85,7 +95,8 @@ class ListedRun:
             "finished": None if run.finished is None else moment(run.finished),
             "cases": run.cases,
             "repeat": run.repeat,
-            "summary": tally_row(self.tally),
+            "evaluations": self.evaluations,
+            "summary": None if self.tally is None else tally_row(self.tally),
         }
 
 

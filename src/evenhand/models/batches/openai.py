@@ -47,7 +47,8 @@ class OpenAIBatches:
             f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{key}.jsonl"\r\n'
             "Content-Type: application/jsonl\r\n\r\n"
         )
-        body = b"".join((head.encode(), b"\n".join(lines), f"\n\r\n--{boundary}--\r\n".encode()))
+        first, *others = lines
+        body = b"\n".join((head.encode() + first, *others, f"\r\n--{boundary}--\r\n".encode()))
         content_type = f"multipart/form-data; boundary={boundary}"
         uploaded = object_in(await server.send("POST", f"{_root(server)}/files", body, content_type=content_type))
         made = await server.send_json(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import math
 import random
 import time
@@ -157,7 +158,7 @@ def id_in(said: Mapping[str, Any]) -> str:
 
 def lines_in(response: Response) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a body that has one on each line; a line that is none is left out."""
-    for line in response.content.splitlines():
+    for line in io.BytesIO(response.content):  # which are not all in memory once more
         try:
             yield mapping(orjson.loads(line))
         except ValueError:
