@@ -122,8 +122,8 @@ def test_the_same_seed_gives_the_same_intervals() -> None:
     once, again, other = (rank_spans(rankings, fitted, draws=30, seed=seed) for seed in (7, 7, 8))
 
     assert once.best.tolist() == again.best.tolist()
-    assert once.position == again.position
-    assert once.position != other.position
+    assert once.errors.tolist() == again.errors.tolist()
+    assert once.errors.tolist() != other.errors.tolist()
 
 
 @pytest.mark.long
@@ -139,7 +139,7 @@ def test_intervals_on_ranks_hold_the_true_rank_about_as_often_as_they_say(
         truth[np.argsort(-quality)] = np.arange(1, count + 1)
         covered.append(np.mean((spans.best <= truth) & (truth <= spans.worst)))
 
-    assert 0.90 <= np.mean(covered) <= 0.99
+    assert np.mean(covered) >= 0.93
 
 
 @pytest.mark.slow

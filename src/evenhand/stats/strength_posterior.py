@@ -29,6 +29,8 @@ _MOST_LESSONS: Final = 30
 # With a wider prior, few pairs are fitted so closely that nothing is left of them.
 _CAUTIOUS: Final = 1.0
 _PAIR: Final = 2
+# Where a position makes rankings so little more likely, both ways of finding its error agree, but for rounding.
+_LEAST_GAIN: Final = 0.01
 _LEARNED: Final = 0.05
 # Of no more than so many, the variances are worked out; of more, they are estimated from so many probes.
 _FEW: Final = 64
@@ -163,11 +165,11 @@ def _error_of_position(rankings: Rankings, fitted: Strengths, by_curvature: floa
     Where a judge follows the position nearly always, the curvature says next to nothing of how far it can be off. How
     much less likely the rankings are without any position does.
     """
-    if not rankings.has_slots or abs(fitted.position) < by_curvature:
+    if not rankings.has_slots:
         return by_curvature
     without = rankings.without_slots()
     gained = log_likelihood(rankings, fitted) - log_likelihood(without, fit(without, prior=fitted.prior, start=fitted))
-    return abs(fitted.position) / math.sqrt(2 * gained) if gained > 0 else by_curvature
+    return abs(fitted.position) / math.sqrt(2 * gained) if gained > _LEAST_GAIN else by_curvature
 
 
 def ranks_of(values: Floats) -> tuple[Numbers, Numbers]:

@@ -2,7 +2,7 @@
 
 A guess would be right half the time. An order that is fitted to what a judge said agrees with that always, even where
 the judge shuffles; what is said later does not know the order. Rounds whose groups are formed by lot tell how often the
-prediction is right of any two. Where equals meet, as in the later rounds of a Swiss design, it is harder to predict, and
+prediction is right of any two. Where equals meet, as in the later rounds of a Swiss design, it is harder to predict;
 such rounds only help to tell the judge from chance.
 """
 

@@ -151,7 +151,7 @@ def entrants_in(results: Iterable[CaseResult]) -> Iterator[Entrant]:
     """Read the profiles back from the first round of a run, in which all of them are."""
     for result in results:
         case = result.case
-        if case.metadata[ROUND] > 1:
+        if case.metadata[ROUND] > 1 or PART_OF in case.metadata:
             return
         for number, member, text in zip(numbers_in(case), case.metadata[MEMBERS], texts_of(case), strict=True):
             yield Entrant(number=number, id=member["id"], text=text, attributes=member.get("attributes", {}))

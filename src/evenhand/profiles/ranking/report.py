@@ -118,7 +118,7 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
     refused = frozenset(ranks.refused)
     if unranked := [identity for identity in ranks.profiles.without_rank if identity not in refused]:
         yield f"unranked, because none of their groups was ranked: {_names(unranked)}"
-    if ranks.profiles.in_tier(None):
+    if ranks.profiles.without_interval:
         yield "no interval where a profile was in fewer than two groups; more rounds give one"
     if ranks.total_retries:
         yield f"{counted(ranks.total_retries, 'reply', 'replies')} could not be used; the judge was asked again"
@@ -167,7 +167,7 @@ def _trust(ranks: Ranks) -> Iterator[str]:
 
 def _length_sentence(ranks: Ranks) -> str:
     if ranks.length is None:
-        return f"length: it takes {LEAST_PROFILES} profiles or more, of clearly different lengths, to tell whether it matters"
+        return f"length: whether it matters takes {LEAST_PROFILES} profiles of clearly different lengths to tell"
     low, high = ranks.length.interval
     outcome = "only reading the texts shows whether this is deserved" if ranks.length.found else "no effect found"
     return (

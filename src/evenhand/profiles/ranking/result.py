@@ -47,8 +47,9 @@ class RankedProfile:
 class Places(Sequence[RankedProfile]):
     """The profiles in their order, the best first and those without a rank last; each is made when it is looked at.
 
-    Columns have an entry for each profile that has a rank; ``groups`` and ``failures`` have one for all. ``best``,
-    ``worst`` and the tier are 0 where there is no interval. ``rates`` and ``attributes`` are by place.
+    Columns have an entry for each profile that has a rank; ``groups`` and ``failures`` have one for all. ``best`` and
+    ``worst`` are 0 where there is no interval, and so is the tier where there is none. ``rates`` and ``attributes`` are
+    by place.
     """
 
     ids: Sequence[str]
@@ -76,11 +77,11 @@ class Places(Sequence[RankedProfile]):
     def _at(self, place: int) -> RankedProfile:
         fields: dict[str, Any] = {}
         if place < len(self.ranks):
-            tier = int(self.tiers[place]) or None
+            best = int(self.best[place])
             fields = {
                 "rank": int(self.ranks[place]),
-                "interval": None if tier is None else (int(self.best[place]), int(self.worst[place])),
-                "tier": tier,
+                "interval": (best, int(self.worst[place])) if best else None,
+                "tier": int(self.tiers[place]) or None,
                 "strength": float(self.strengths[place]),
                 **self.rates.get(place, {}),
             }
@@ -111,6 +112,11 @@ class Places(Sequence[RankedProfile]):
     def last_tier(self) -> int:
         """How many tiers there are."""
         return int(self.tiers.max(initial=0))
+
+    @property
+    def without_interval(self) -> int:
+        """How many have a rank and no interval."""
+        return int((self.best == 0).sum())
 
     def in_tier(self, tier: int | None) -> int:
         """Count those of a tier; with None, those that have a rank and no tier."""

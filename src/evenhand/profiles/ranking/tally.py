@@ -32,8 +32,8 @@ class Tally:
 
     ``shown`` is the slot in which each profile was shown last, ``in_groups`` counts the groups it was put into,
     ``ranked`` those in which it was ranked, and ``failed`` those in which the judge failed; ``errors`` has the first
-    of these, and ``failed_groups`` says who is to blame. ``pairs`` are the first and the second of each pair that was judged, and ``shares`` what the first won:
-    1, 0.5 or 0.
+    of these, and ``failed_groups`` says who is to blame. ``pairs`` are the first and the second of each pair that was
+    judged, and ``shares`` what the first won: 1, 0.5 or 0.
     """
 
     def __init__(self, *, in_pairs: bool = False) -> None:
