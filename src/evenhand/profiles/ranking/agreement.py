@@ -40,23 +40,20 @@ class Round(NamedTuple):
 
 def agreement(rounds: Iterable[Round]) -> Agreement:
     """Predict each round from those before it."""
-    shares, by_lot, others = Scores(), _Concordance(), _Concordance()
+    by_lot, others = _Concordance(), _Concordance()
     for before, now in _with_those_before(rounds):
         values = fit(before, prior=PRIOR).values
-        if now.by_lot or now.rankings.judgments == 1:  # all are in one group
-            for share in by_lot.add(now.rankings, values):
-                shares.add(share)
-        else:
-            others.add(now.rankings, values)
+        is_by_lot = now.by_lot or now.rankings.judgments == 1  # all are in one group
+        (by_lot if is_by_lot else others).add(now.rankings, values)
         if by_lot.groups >= _PLENTY:
             break
-    if not by_lot.groups:
+    measured = by_lot if by_lot.groups else others
+    if not measured.groups:
         return Agreement()
-    groups, share = by_lot.groups, shares.mean
-    interval = by_lot.interval(share) if groups < _FEW else shares.interval(LEVEL)
-    if groups < _ENOUGH:
-        by_lot.add_those(others)
-    return Agreement(share=share, interval=interval, groups=groups, p=by_lot.p_value())
+    tested = by_lot if by_lot.groups >= _ENOUGH else by_lot.and_those(others)
+    return Agreement(
+        share=measured.shares.mean, interval=measured.interval(), groups=measured.groups, p=tested.p_value()
+    )
 
 
 def _with_those_before(rounds: Iterable[Round]) -> Iterator[tuple[Rankings, Round]]:
@@ -75,11 +72,11 @@ class _Concordance:
     """
 
     def __init__(self) -> None:
-        self.groups = 0
+        self.groups, self.shares = 0, Scores()
         self._balance = self._variance = self._compared = 0.0
 
-    def add(self, rankings: Rankings, values: Floats) -> list[float]:
-        """Count all groups; return the share of predictions that were right in each."""
+    def add(self, rankings: Rankings, values: Floats) -> None:
+        """Count all groups, and the share of predictions that were right in each."""
         balances, compared, variances = np.zeros((3, rankings.judgments))
         padded = np.append(values, np.nan)
         for block in rankings.blocks:
@@ -96,17 +93,20 @@ class _Concordance:
         self.groups += len(right)
         self._balance += float(np.where(of_two, right, balances[there]).sum())
         self._variance += float(np.where(of_two, right**2, variances[there]).sum())
-        shares: list[float] = ((1 + right) / 2).tolist()
-        return shares
+        for share in ((1 + right) / 2).tolist():
+            self.shares.add(share)
 
-    def add_those(self, others: _Concordance) -> None:
-        """Add what another has counted."""
-        self.groups += others.groups
-        self._balance += others._balance
-        self._variance += others._variance
+    def and_those(self, others: _Concordance) -> _Concordance:
+        """Return what both have counted for a test."""
+        both = _Concordance()
+        both._balance, both._variance = self._balance + others._balance, self._variance + others._variance
+        return both
 
-    def interval(self, share: float) -> Interval:
+    def interval(self) -> Interval | None:
         """Return an interval around the share of predictions that were right."""
+        if self.groups >= _FEW:
+            return self.shares.interval(LEVEL)
+        share = self.shares.mean or 0.0
         half = z_quantile(LEVEL) * math.sqrt(self._variance) / self._compared / 2
         return Interval(low=max(share - half, 0.0), high=min(share + half, 1.0), method="kendall", level=LEVEL)
 

@@ -93,7 +93,7 @@ class RankingDesign:
     def is_by_lot(self, number: int) -> bool:
         """Return whether the groups of a round, the first being number 0, are formed by lot.
 
-        The first says nothing yet of who is strong. In the second, what the first said can be tested.
+        Before the first, nothing says who is strong. In the second, what the first said can be tested.
         """
         return self.name != "swiss" or number < _SWISS_BY_LOT
 

@@ -155,7 +155,7 @@ class _Fit:
             rates[place] = {"win_rate": place_scores.mean, "win_rate_interval": place_scores.interval(LEVEL)}
             if self._length is not None and self._length.found:
                 rates[place]["win_rate_without_length"] = without_length(
-                    place_scores.mean,
+                    place_scores.mean or 0.0,
                     place,
                     rivals[place],
                     self._fitted.values,
