@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from evenhand import RankedProfiles, rank
+from evenhand.profiles.ranking.report import headline
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -73,7 +74,7 @@ def share(found: Sequence[bool]) -> float:
     return sum(found) / len(found)
 
 
-@pytest.mark.parametrize(("count", "runs", "options"), [(100, 40, {}), (20, 60, {}), (100, 20, {"design": "random"})])
+@pytest.mark.parametrize(("count", "runs", "options"), [(100, 25, {}), (20, 60, {}), (100, 15, {"design": "random"})])
 def test_a_judge_that_shuffles_gets_no_leaderboard(count: int, runs: int, options: dict[str, Any]) -> None:
     """Before: two tiers in 99 % of runs, and "agrees with 71 to 75 %"."""
     found = [ranked(seed, count, 0.0, **options) for seed in range(100, 100 + runs)]
@@ -101,8 +102,9 @@ def test_a_judge_that_is_right_of_most_is_told_from_one_that_shuffles(
     assert share([bool(one.agreement.beats_chance) for one in found]) >= least
     shares = [one.agreement.share or 0 for one in found]
     assert 0.68 <= sum(shares) / len(shares) <= 0.80
-    covered = [one.agreement.interval is not None and one.agreement.interval.low <= 0.75 for one in found]
-    assert share(covered) >= 0.7
+    assert (
+        share([one.agreement.interval is not None and one.agreement.interval.low > 0.5 for one in found]) >= least - 0.2
+    )
 
 
 def test_a_judge_that_goes_by_the_slot_gets_no_leaderboard_either() -> None:
@@ -111,7 +113,7 @@ def test_a_judge_that_goes_by_the_slot_gets_no_leaderboard_either() -> None:
     assert [one.position_bias.found for one in found] == [True] * 10
     told = [one for one in found if not one.agreement.beats_chance]
     assert len(told) >= 8
-    assert all("it goes by the slot in which a profile is shown" in one.report() for one in told)
+    assert all("it goes by the slot in which a profile is shown" in headline(one.ranks) for one in told)
 
 
 @pytest.mark.parametrize(
