@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from evenhand.stats import plackett_luce
-from evenhand.stats.plackett_luce import Ranking, Rankings, fit, learned_fit, rank_spans, ranks_of
+from evenhand.stats.plackett_luce import Ranking, Rankings, fit
+from evenhand.stats.strength_posterior import learned_fit, rank_spans, ranks_of
 
 
 def pair(winner: int, loser: int, times: float = 1.0) -> Ranking:
@@ -108,7 +109,7 @@ def test_equal_ones_share_their_ranks_and_their_intervals() -> None:
     fitted = learned_fit(rankings)
 
     first, last = ranks_of(fitted.values)
-    spans = rank_spans(rankings, fitted, refits=20)
+    spans = rank_spans(rankings, fitted, draws=20)
 
     assert (first.tolist(), last.tolist()) == ([1, 1], [2, 2])
     assert (spans.best.tolist(), spans.worst.tolist()) == ([1, 1], [2, 2])
@@ -118,11 +119,11 @@ def test_the_same_seed_gives_the_same_intervals() -> None:
     rankings, _ = simulated(seed=1, count=12, rounds=4)
     fitted = learned_fit(rankings)
 
-    once, again, other = (rank_spans(rankings, fitted, refits=30, seed=seed) for seed in (7, 7, 8))
+    once, again, other = (rank_spans(rankings, fitted, draws=30, seed=seed) for seed in (7, 7, 8))
 
     assert once.best.tolist() == again.best.tolist()
-    assert once.position == again.position
-    assert once.position != other.position
+    assert once.errors.tolist() == again.errors.tolist()
+    assert once.errors.tolist() != other.errors.tolist()
 
 
 @pytest.mark.long
@@ -138,7 +139,7 @@ def test_intervals_on_ranks_hold_the_true_rank_about_as_often_as_they_say(
         truth[np.argsort(-quality)] = np.arange(1, count + 1)
         covered.append(np.mean((spans.best <= truth) & (truth <= spans.worst)))
 
-    assert 0.90 <= np.mean(covered) <= 0.99
+    assert np.mean(covered) >= 0.93
 
 
 @pytest.mark.slow
@@ -148,7 +149,7 @@ def test_rankings_in_many_blocks_are_fitted_as_in_one(monkeypatch: pytest.Monkey
     parted, _ = simulated(seed=5, count=53, rounds=6)
     at_once, in_parts = learned_fit(whole), learned_fit(parted)
 
-    spans, others = (rank_spans(one, at_once, refits=20) for one in (whole, parted))
+    spans, others = (rank_spans(one, at_once, draws=20) for one in (whole, parted))
 
     assert (len(whole.blocks), len(parted.blocks), parted.judgments) == (1, 10, whole.judgments)
     assert in_parts.values == pytest.approx(at_once.values, abs=1e-9)
@@ -162,9 +163,7 @@ def test_later_rankings_come_from_judgments_of_their_own() -> None:
     both = first.and_those(later)
 
     assert both.judgments == 2
-    drawn = both.drawn(np.array([0.0, 2.0]))
-    assert [block.members.tolist() for block in drawn.blocks] == [[[2], [1], [0]]]
-    assert [block.weights.tolist() for block in drawn.blocks] == [[2.0]]
+    assert [block.units.tolist() for block in both.blocks] == [[0, 0], [1]]
 
 
 def simulated(

@@ -8,7 +8,6 @@ A term for the slot in which something was shown takes up what a judge adds for 
 from __future__ import annotations
 
 import itertools
-import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -24,24 +23,20 @@ if TYPE_CHECKING:
     Singles = NDArray[np.float32]
     Numbers = NDArray[np.integer[Any]]
 
-# The precision of the normal distribution that strengths are taken to come from, where learning it begins, and
-# between which ends it is learned. A judge that never contradicts itself has no end of its own.
+# The precision of the normal distribution that strengths are taken to come from, where nothing is known of it.
 PRIOR: Final = 0.3
-_LEAST_PRIOR, _MOST_PRIOR = 1e-3, 3.0
-# Strengths that differ by less are equal: far more than the fit's own error, far less than any evidence.
-EQUAL: Final = 1e-6
+# Of the position, a prior says only that it is not without end.
+_PRIOR_OF_POSITION: Final = 1e-3
 
-_MOST_LESSONS: Final = 8
-_LEARNED: Final = 0.05
 _MOST_STEPS: Final = 100
 _FLAT: Final = 1e-8
-# For refits, of which only ranks are wanted: more does not change one in thousands.
-_FLAT_ENOUGH: Final = 1e-4
-_LONGEST_STEP: Final = 4.0
+_SHORTEST_STEP: Final = 1e-6
 _MOST_DIRECTIONS: Final = 200
 _SOLVED: Final = 1e-6
 # Of no more than so many, a step is solved for at once, which is several times as fast as direction by direction.
 _FEW: Final = 64
+# Within a group, utilities may lie so far apart.
+_WIDEST: Final = 300.0
 # So many rankings are worked on at a time.
 _BLOCK: Final = 1024
 
@@ -125,22 +120,20 @@ class Rankings:
         blocks = tuple(block._replace(members=members) for block, members in zip(self.blocks, placed, strict=True))
         return replace(self, count=len(numbers), blocks=blocks)
 
-    def drawn(self, times: Floats) -> Rankings:
-        """Return the rankings of judgments that were drawn so many times each, without those that were not."""
-        return replace(self, blocks=tuple(filter(None, (_drawn(block, times) for block in self.blocks))))
+    def weighted(self, weight: float) -> Rankings:
+        """Return the rankings, each counting for so much of what it did."""
+        blocks = (block._replace(weights=block.weights * weight) for block in self.blocks)
+        return replace(self, blocks=tuple(blocks))
+
+    def without_slots(self) -> Rankings:
+        """Return the rankings as if nobody had been shown before another."""
+        blocks = (block._replace(slots=np.zeros_like(block.slots)) for block in self.blocks)
+        return replace(self, blocks=tuple(blocks))
 
     @property
     def has_slots(self) -> bool:
         """Whether some members were shown before others."""
         return any(block.slots.any() for block in self.blocks)
-
-
-def _drawn(block: Block, times: Floats) -> Block | None:
-    weights = block.weights * times[block.units]
-    kept = weights > 0
-    if not kept.any():
-        return None
-    return Block(block.members[:, kept], block.slots[:, kept], weights[kept], block.units[kept])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +144,13 @@ class Strengths:
     position: float = 0.0
     prior: float = PRIOR
 
+    @property
+    def point(self) -> Floats:
+        """The strengths and, as the last, the position."""
+        return np.append(self.values, self.position)
 
-def fit(rankings: Rankings, *, prior: float, start: Strengths | None = None, flat: float = _FLAT) -> Strengths:
+
+def fit(rankings: Rankings, *, prior: float, start: Strengths | None = None) -> Strengths:
     """Find the strengths that make the rankings most likely, given the prior; 0 for those that are in none.
 
     >>> seven_of_ten = [Ranking((0, 1), (0, 0), 7.0), Ranking((1, 0), (0, 0), 3.0)]
@@ -160,85 +158,82 @@ def fit(rankings: Rankings, *, prior: float, start: Strengths | None = None, fla
     >>> round(float(fitted.values[0] - fitted.values[1]), 4)
     0.8473
 
-    Without a prior there is no answer where a member always wins. It is found where nothing is steeper than ``flat``.
+    Without a prior there is no answer where a member always wins.
     """
     if not rankings.count:
         return Strengths(values=np.zeros(0), prior=prior)
-    now = np.zeros(rankings.count + 1)  # the last is the position
-    if start is not None:
-        now[:-1], now[-1] = start.values, start.position
+    now = np.zeros(rankings.count + 1) if start is None else start.point
+    height = _height(rankings, now, prior)
     for _ in range(_MOST_STEPS):
-        step = _Slope(rankings, now, prior).newton_step(flat)
+        step = Slope(rankings, now, prior).newton_step()
         if step is None:
             break
-        furthest = _furthest(step)
-        if furthest > _LONGEST_STEP:
-            step *= _LONGEST_STEP / furthest
-        now += step
+        # Far from the top, a whole step may lead beyond it and down again.
+        while (reached := _height(rankings, now + step, prior)) < height and _furthest(step) > _SHORTEST_STEP:
+            step /= 2
+        now, height = now + step, reached
     return Strengths(values=now[:-1] - now[:-1].mean(), position=float(now[-1]), prior=prior)
 
 
-def learned_fit(rankings: Rankings) -> Strengths:
-    """Fit with a prior as wide as the strengths turn out to be, learned from the rankings themselves.
+def log_likelihood(rankings: Rankings, strengths: Strengths) -> float:
+    """Return the logarithm of how likely the rankings are, and the strengths by their prior.
 
-    A judge that hardly contradicts itself gets a wide one, and the order that it meant; one that is all noise a narrow
-    one, and strengths close together.
+    >>> even = Strengths(values=np.zeros(2), prior=0.0)
+    >>> round(log_likelihood(Rankings.of([Ranking((0, 1), (0, 0))], 2), even), 4)
+    -0.6931
     """
-    fitted = fit(rankings, prior=PRIOR)
-    for _ in range(_MOST_LESSONS if rankings.judgments else 0):
-        curvature = _Slope(rankings, np.append(fitted.values, fitted.position), fitted.prior).curvature
-        wide = float(np.mean(fitted.values**2 + 1 / np.maximum(curvature[:-1], _LEAST_PRIOR)))
-        prior = min(max(1 / wide, _LEAST_PRIOR), _MOST_PRIOR)
-        if abs(math.log(prior / fitted.prior)) < _LEARNED:
-            break
-        fitted = fit(rankings, prior=prior, start=fitted)
-    return fitted
+    return _height(rankings, strengths.point, strengths.prior)
 
 
-class _Slope:
+def _height(rankings: Rankings, point: Floats, prior: float) -> float:
+    told = sum(_Choices(block, point).log_likelihood() for block in rankings.blocks)
+    return told - _product(point, _prior_term(point, prior)) / 2
+
+
+def _prior_term(direction: Floats, prior: float) -> Floats:
+    """Return what a prior says of a direction."""
+    term = prior * direction
+    term[-1] = min(prior, _PRIOR_OF_POSITION) * direction[-1]
+    return term
+
+
+class Slope:
     """The log-likelihood around some strengths: its gradient, and its curvature along a direction."""
 
     def __init__(self, rankings: Rankings, now: Floats, prior: float) -> None:
         self._prior = float(prior)
         self._choices = [_Choices(block, now) for block in rankings.blocks]
-        self.gradient = -self._prior_term(now)
-        self.curvature = self._prior_term(np.ones_like(now))
+        self.gradient = -_prior_term(now, self._prior)
+        self.curvature = _prior_term(np.ones_like(now), self._prior)
         for choices in self._choices:
             choices.add_slope(self.gradient, self.curvature)
 
-    def _prior_term(self, direction: Floats) -> Floats:
-        """Return what the prior says of a direction; of the position, only that it is not without end."""
-        term = self._prior * direction
-        term[-1] = min(self._prior, _LEAST_PRIOR) * direction[-1]
-        return term
+    def newton_step(self) -> Floats | None:
+        """Return the step to the top; None where it is flat."""
+        return None if _furthest(self.gradient) < _FLAT else self.solve(self.gradient)
 
-    def _curvature_along(self, direction: Floats) -> Floats:
-        """Return the curvature along a direction, turned positive."""
-        curved = self._prior_term(direction)
-        for choices in self._choices:
-            choices.add_curved(direction, curved)
-        return curved
-
-    def _hessian(self) -> Floats:
+    def hessian(self) -> Floats:
         """Return the curvature along all directions, turned positive."""
-        hessian = np.diag(self._prior_term(np.ones_like(self.gradient)))
+        hessian = np.diag(_prior_term(np.ones_like(self.gradient), self._prior))
         for choices in self._choices:
             choices.add_hessian(hessian)
         return hessian
 
-    def newton_step(self, flat: float) -> Floats | None:
-        """Solve for the step to the top; None where nothing is steeper than ``flat``.
+    def noise(self, chance: np.random.Generator) -> Floats:
+        """Draw from the normal distribution whose covariance is the curvature: what a gradient varies by."""
+        drawn = np.sqrt(_prior_term(np.ones_like(self.gradient), self._prior))
+        drawn *= chance.standard_normal(len(drawn))
+        for choices in self._choices:
+            choices.add_noise(drawn, chance)
+        return drawn
 
-        Of many, by conjugate gradients. This uses the slope up: of very many, each vector takes room.
-        """
-        if _furthest(self.gradient) < flat:
-            return None
-        if len(self.gradient) <= _FEW + 1 and self._prior:  # without a prior there may be no only one
-            solved: Floats = np.linalg.solve(self._hessian(), self.gradient).astype(np.float64, copy=False)
+    def solve(self, wanted: Floats) -> Floats:
+        """Return the direction along which the curvature is ``wanted``; of many, by conjugate gradients."""
+        if len(wanted) <= _FEW + 1 and self._prior:  # without a prior there may be no only one
+            solved: Floats = np.linalg.solve(self.hessian(), wanted).astype(np.float64, copy=False)
             return solved
-        step = np.zeros_like(self.gradient)
-        rest, ease = self.gradient, self.curvature
-        np.divide(1.0, ease, out=ease, where=ease > 0)
+        step, rest = np.zeros_like(wanted), wanted.copy()
+        ease = np.divide(1.0, self.curvature, out=np.zeros_like(wanted), where=self.curvature > 0)
         direction = rest * ease
         worth = first = _product(rest, direction)
         for _ in range(_MOST_DIRECTIONS):
@@ -255,6 +250,13 @@ class _Slope:
             direction += eased
         return step
 
+    def _curvature_along(self, direction: Floats) -> Floats:
+        """Return the curvature along a direction, turned positive."""
+        curved = _prior_term(direction, self._prior)
+        for choices in self._choices:
+            choices.add_curved(direction, curved)
+        return curved
+
 
 class _Choices:
     """What the choices in a block of rankings say about some strengths."""
@@ -262,7 +264,8 @@ class _Choices:
     def __init__(self, block: Block, now: Floats) -> None:
         self._block = block
         utilities = self._entries_along(now, filler=-np.inf)
-        self._chances = np.exp(utilities - utilities.max(axis=0))
+        utilities -= utilities.max(axis=0)
+        self._chances = np.exp(_narrowed(utilities))
         left = _summed_from_the_end(self._chances)
         # One over what is left to choose from at each place; nothing beyond the last.
         inverse = np.divide(1.0, left, out=np.zeros_like(left), where=left > 0)
@@ -275,6 +278,25 @@ class _Choices:
         chosen = self._chances * self._summed
         self._gather(weights * (1 - chosen), slots, gradient)
         self._gather(weights * chosen, slots**2, curvature)
+
+    def log_likelihood(self) -> float:
+        """Return the logarithm of how likely the choices are."""
+        there = self._chances > 0
+        left = np.log(_summed_from_the_end(self._chances), where=there, out=np.zeros_like(self._chances))
+        chosen = np.log(self._chances, where=there, out=np.zeros_like(self._chances))
+        return float(((chosen - left) * self._block.weights).sum())
+
+    def add_noise(self, drawn: Floats, chance: np.random.Generator) -> None:
+        """Add a draw whose covariance is the curvature: of each choice, by its chances."""
+        entries = np.zeros_like(self._chances)
+        scale = np.sqrt(self._block.weights)
+        for place, squared in enumerate(self._squared[:-1]):
+            shares = self._chances[place:] * np.sqrt(squared)
+            moved = np.sqrt(shares) * chance.standard_normal(shares.shape)
+            moved -= shares * moved.sum(axis=0)
+            moved *= scale
+            entries[place:] += moved
+        self._gather(entries, self._block.slots, drawn)
 
     def add_curved(self, direction: Floats, curved: Floats) -> None:
         """Add the curvature along a direction, turned positive."""
@@ -318,6 +340,22 @@ class _Choices:
         sums[-1] = position
 
 
+def _narrowed(utilities: Floats) -> Floats:
+    """Return utilities, the best of each column being 0, with gaps that are so wide that no chance shows them cut.
+
+    The inverse of the least chance is squared, and would be infinite.
+    """
+    if float(utilities.min(initial=0.0, where=np.isfinite(utilities))) > -_WIDEST:
+        return utilities
+    order = np.argsort(-utilities, axis=0, kind="stable")
+    ordered = np.take_along_axis(utilities, order, axis=0)
+    there = np.isfinite(ordered)
+    gaps = -np.diff(np.where(there, ordered, 0.0), axis=0, prepend=0.0)
+    narrowed = -np.minimum(gaps, _WIDEST / len(utilities)).cumsum(axis=0)
+    np.put_along_axis(ordered, order, np.where(there, narrowed, -np.inf), axis=0)
+    return ordered
+
+
 def _furthest(values: Floats) -> float:
     """Return how far from 0 the furthest value is."""
     return max(float(values.max()), -float(values.min()))
@@ -332,51 +370,3 @@ def _summed_from_the_end(values: Floats) -> Floats:
     """Return the sum of each value and all below it."""
     sums: Floats = np.cumsum(values[::-1], axis=0)[::-1]
     return sums
-
-
-class Spans(NamedTuple):
-    """The best and the worst rank that the evidence leaves to each, from 1; and the interval around the position."""
-
-    best: Numbers
-    worst: Numbers
-    position: tuple[float, float]
-
-
-def rank_spans(
-    rankings: Rankings, fitted: Strengths, *, refits: int = 200, level: float = 0.95, seed: int = 0
-) -> Spans:
-    """Return intervals on ranks: judgments are drawn anew, with replacement, and fitted again, ``refits`` times.
-
-    Of each only the extreme ranks are kept, as many as lie outside of the interval, so that memory stays small. Those
-    of equal strength share their ranks.
-    """
-    chance = np.random.default_rng(seed)
-    judgments = rankings.judgments
-    outside = max(1, round(refits * (1 - level) / 2)) + 1  # and the first inside
-    best = np.full((rankings.count, outside), rankings.count, dtype=np.int32)
-    worst = np.ones((rankings.count, outside), dtype=np.int32)
-    positions: list[float] = []
-    for _ in range(refits):
-        times = np.bincount(chance.integers(0, judgments, judgments), minlength=judgments).astype(np.float64)
-        refit = fit(rankings.drawn(times), prior=fitted.prior, start=fitted, flat=_FLAT_ENOUGH)
-        first, last = ranks_of(refit.values)
-        best[:, -1] = np.minimum(best[:, -1], first)
-        best.sort(axis=1)
-        worst[:, 0] = np.maximum(worst[:, 0], last)
-        worst.sort(axis=1)
-        positions.append(refit.position)
-    low, high = np.quantile(positions, [(1 - level) / 2, (1 + level) / 2])
-    return Spans(best=best[:, -1].copy(), worst=worst[:, 0].copy(), position=(float(low), float(high)))
-
-
-def ranks_of(values: Floats) -> tuple[Numbers, Numbers]:
-    """Return the ranks of strengths, from 1: the first and the last of those that equal ones share.
-
-    >>> first, last = ranks_of(np.array([0.5, -1.0, 0.5]))
-    >>> first.tolist(), last.tolist()
-    ([1, 3, 1], [2, 3, 2])
-    """
-    ascending = np.sort(values)
-    first = len(values) - np.searchsorted(ascending, values + EQUAL, side="right") + 1
-    last = len(values) - np.searchsorted(ascending, values - EQUAL, side="left")
-    return first, last

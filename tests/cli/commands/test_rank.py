@@ -57,13 +57,15 @@ def test_the_leaderboard_has_the_best_first_and_the_plan_stands_before_it(
     assert done.code == 0
     assert done.err.splitlines()[0].startswith("swiss, groups of 4: 10 to 30 calls to models, about ")
     assert ": 10 evaluations" in done.err
-    assert [line.split()[3] for line in done.out.splitlines()[3:6]] == ["p11", "p10", "p09"]
+    assert done.out.splitlines()[2].startswith("the judge agrees with itself from round to round on ")
+    best = [line.split()[3] for line in done.out.splitlines()[6:9]]
+    assert (best[0], set(best) <= {"p11", "p10", "p09", "p08"}) == ("p11", True)
     assert "and 9 more profiles" in done.out
     assert "12 profiles ranked in 10 groups" in done.out
     assert "position bias: none found" in done.out
     with Path("ranking.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["id"] for row in rows[:3]] == ["p11", "p10", "p09"]
+    assert [row["id"] for row in rows[:3]] == best
     assert [int(row["low"]) <= int(row["rank"]) <= int(row["high"]) for row in rows] == [True] * 12
     assert len(judge.asked) == 10
 
@@ -110,7 +112,8 @@ def test_groups_that_failed_are_asked_again(
     done = command("resume", "--retry-errors", "--json")
 
     assert failed.code == 101
-    assert failed.json["ranking"]["failed_groups"] == 3
+    assert failed.json["ranking"]["failed_groups"] == 3  # of four, of two, and beside one that was ranked
+    assert failed.json["ranking"]["refused"] == ["p03"]
     assert failed.json["profiles"][-1] | {"groups": 0} == failed.json["profiles"][-1]
     assert failed.json["profiles"][-1]["rank"] is None
     assert done.code == 0

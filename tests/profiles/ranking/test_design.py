@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -62,10 +63,28 @@ def test_equals_meet_in_a_swiss_round_and_neighbours_are_not_parted_for_ever() -
     strengths = [float(-number) for number in range(20)]
     design = RankingDesign(name="swiss", group_size=5)
 
-    second, third = (design.groups(number, so_far(strengths)) for number in (1, 2))
+    third, fourth = (design.groups(number, so_far(strengths)) for number in (2, 3))
 
-    assert [sorted(group) for group in second] == [list(range(start, start + 5)) for start in (0, 5, 10, 15)]
+    assert [sorted(group) for group in fourth] == [list(range(start, start + 5)) for start in (0, 5, 10, 15)]
     assert any({4, 5} <= set(group) for group in third)
+
+
+def test_the_first_two_swiss_rounds_are_by_lot_so_that_the_second_tests_what_the_first_said() -> None:
+    strengths = [float(-number) for number in range(20)]
+    design = RankingDesign(name="swiss", group_size=5)
+
+    second = design.groups(1, so_far(strengths))
+
+    assert [design.is_by_lot(number) for number in range(4)] == [True, True, False, False]
+    assert [sorted(group) for group in second] != [list(range(start, start + 5)) for start in (0, 5, 10, 15)]
+
+
+def test_whoever_is_out_takes_no_further_part() -> None:
+    design = RankingDesign(name="swiss", group_size=5)
+
+    for number in range(5):
+        groups = design.groups(number, replace(so_far([0.0] * 12), out={3, 7}))
+        assert sorted(member for group in groups for member in group) == [0, 1, 2, 4, 5, 6, 8, 9, 10, 11]
 
 
 def test_whoever_was_shown_early_is_shown_late() -> None:

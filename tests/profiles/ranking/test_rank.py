@@ -33,6 +33,7 @@ from evenhand.engine.runner import Runner
 from evenhand.engine.store_location import StoreLocation
 from evenhand.profiles.modes import with_next_rounds
 from evenhand.profiles.ranking import entrants, report
+from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.fit import ranks_from
 
 pytestmark = pytest.mark.slow  # each fits hundreds of times, and together they take a while
@@ -122,12 +123,13 @@ def test_a_group_whose_judge_fails_counts_for_nobody_and_is_said() -> None:
 
     ranked = rank(profiles, criteria="Worth", judge=moody, group_size=3, rounds=2, max_attempts=2, store=None)
 
-    assert ranked.ranks.failed == 2
-    lost = ranked["p" + next(one.id for one in profiles if one.text == "worth 5")[1:]]
-    assert (lost.rank, lost.strength, lost.interval, lost.failures) == (None, None, None, 2)
-    assert lost.id not in ranked.order
+    lost = ranked[next(one.id for one in profiles if one.text == "worth 5")]
+    assert ranked.ranks.refused == (lost.id,)
+    assert (lost.rank, lost.strength, lost.interval, lost.failures) == (None, None, None, ranked.ranks.failed)
+    assert sorted(ranked.order) == sorted(one.id for one in profiles if one.id != lost.id)
     assert list(ranked)[-1].rank is None
-    assert ranked.run.summary.retries == 2
+    assert ranked.run.summary.retries == ranked.ranks.failed
+    assert f"refused by the judge, even beside a profile that it had ranked before: {lost.id}" in ranked.report()
 
 
 def test_where_every_group_failed_nobody_has_a_rank(tmp_path: Path) -> None:
@@ -137,7 +139,7 @@ def test_where_every_group_failed_nobody_has_a_rank(tmp_path: Path) -> None:
 
     assert ranked.order == ()
     assert [one.rank for one in ranked] == [None] * 6
-    assert (ranked.ranks.agreement, ranked.length, ranked.cycles) == (None, None, ())
+    assert (ranked.agreement.share, ranked.length, ranked.cycles) == (None, None, ())
     assert "unranked, because none of their groups was ranked" in page
 
 
@@ -347,7 +349,7 @@ def test_groups_that_are_none_are_told_and_not_guessed(metadata: dict[str, Any])
     result = CaseResult(position=0, case=Case(id="g", metadata=metadata))
 
     with pytest.raises(ConfigError, match="these are not the groups of a ranking"):
-        ranks_from([result])
+        ranks_from([result], RankingDesign())
 
 
 @pytest.mark.parametrize("number", [10**9, -1, 1.5, True, "7"])
@@ -356,7 +358,7 @@ def test_a_number_that_no_profile_has_makes_no_room_for_a_billion(number: Any) -
     result = CaseResult(position=0, case=Case(id="g", metadata={"round": 1, "profiles": members}))
 
     with pytest.raises(ConfigError, match="a profile has the number"):
-        ranks_from([result])
+        ranks_from([result], RankingDesign())
 
 
 def test_more_profiles_than_a_ranking_takes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,7 +387,7 @@ def test_a_ranking_is_fitted_once_for_its_numbers_its_report_and_its_files(
 ) -> None:
     fit = Mock(wraps=ranks_from)
     monkeypatch.setattr(report, "ranks_from", fit)
-    ranked = rank(worth(8), criteria="Worth", judge=honest, group_size=4, rounds=2, store=None)
+    ranked = rank(worth(8), criteria="Worth", judge=honest, group_size=4, rounds=4, store=None)
 
     assert ranked.report()
     for name in ("a.csv", "a.html", "a.json"):

@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from evenhand.profiles.ranking.design import RankingDesign, SoFar
-from evenhand.profiles.ranking.fit import Tally
 from evenhand.profiles.ranking.groups import Group
+from evenhand.profiles.ranking.tally import Tally
 from evenhand.stats.bias import Slots
 from evenhand.stats.plackett_luce import Ranking
 

@@ -26,10 +26,10 @@ def test_of_a_run_that_goes_on_one_ranking_is_worked_out_at_a_time(
     may_end = threading.Event()
     usual = fit.ranks_from
 
-    def slowly(results: Any, **more: Any) -> Any:
+    def slowly(results: Any, *more: Any) -> Any:
         begun.append(True)
         may_end.wait(60)
-        return usual(results, **more)
+        return usual(results, *more)
 
     monkeypatch.setattr(fit, "ranks_from", slowly)
     store = open_store(db)

@@ -11,7 +11,7 @@ import itertools
 import math
 import random
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -28,6 +28,8 @@ DEFAULT_ROUNDS: Final[Mapping[str, int]] = {"swiss": 5, "random": 5, "staged": 3
 _LAST_STAGE_GROUPS: Final = 4
 _FIRST_STAGE_SHARE: Final = 0.4
 _ROUNDS_A_STAGE: Final = 2
+# So many Swiss rounds are formed by lot, before those who are about equally strong meet.
+_SWISS_BY_LOT: Final = 2
 _PAIR: Final = 2
 _DIGITS: Final = 4
 
@@ -37,13 +39,15 @@ class SoFar:
     """What is known of each profile before a round, by its number.
 
     ``strengths`` are those found so far. ``shown`` is the slot in which it was shown last, from 0.5 (first) to -0.5
-    (last). ``ranked`` counts its groups, and ``met`` those it shared in pairs with another.
+    (last). ``ranked`` counts its groups, and ``met`` those it shared in pairs with another. Those that are ``out`` take
+    no further part.
     """
 
     strengths: Sequence[float]
     shown: Sequence[float]
     ranked: Sequence[int]
     met: Mapping[int, Mapping[int, int]]
+    out: Collection[int] = ()
 
     @classmethod
     def nothing(cls, count: int) -> SoFar:
@@ -86,6 +90,13 @@ class RankingDesign:
         """Whether two at a time are compared, in both orders."""
         return self.group_size == _PAIR
 
+    def is_by_lot(self, number: int) -> bool:
+        """Return whether the groups of a round, the first being number 0, are formed by lot.
+
+        Before the first, nothing says who is strong. In the second, what the first said can be tested.
+        """
+        return self.name != "swiss" or number < _SWISS_BY_LOT
+
     def taking_part(self, count: int) -> list[int]:
         """Return how many of ``count`` profiles take part in each round.
 
@@ -114,11 +125,13 @@ class RankingDesign:
         chance = random.Random(f"{self.seed}:{number}")  # noqa: S311 - it has to come out alike each time
         lots = array("d", (chance.random() for _ in range(count)))
         everybody = np.argsort(lots, kind="stable")
+        if so_far.out:
+            everybody = everybody[~np.isin(everybody, list(so_far.out))]
         # Rounded, so that those who are equal but for the last digits stay as the lots fell, on every machine.
         strengths = np.round(np.asarray(so_far.strengths, dtype=np.float64), _DIGITS)[everybody]
         best = everybody[np.argsort(-strengths, kind="stable")]
         chosen = best[: self.taking_part(count)[number]]
-        if self.name != "swiss" or number == 0:
+        if self.is_by_lot(number):
             chosen = chosen[np.argsort(np.asarray(lots)[chosen], kind="stable")]
         if self.in_pairs:
             groups: Iterable[list[int]] = _pairs(chosen.tolist(), so_far)
@@ -132,6 +145,8 @@ class RankingDesign:
         if self.in_pairs:
             return [_PAIR] * (count // _PAIR)
         # Every other round begins with half a group, so that neighbours in strength are not parted for ever.
+        if count < _PAIR:
+            return []
         half = math.ceil(self.group_size / 2)
         first = half if self.name == "swiss" and number > 0 and number % 2 == 0 and count > self.group_size else 0
         groups = math.ceil((count - first) / self.group_size)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,121 +12,27 @@ import numpy as np
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import CaseResult
 from evenhand.evaluators.group_ranking import MEMBERS
-from evenhand.profiles.ranking.design import SoFar
+from evenhand.profiles.ranking.agreement import Round, agreement
+from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.entrants import Names, NamesInOrder
-from evenhand.profiles.ranking.groups import Group, groups_of, numbers_in, texts_of
-from evenhand.profiles.ranking.result import LEVEL, MOST_IN_CYCLES, REFITS, LengthEffect, Places, PositionBias, Ranks
-from evenhand.stats.bias import Slots, SlotTest, flip_test
-from evenhand.stats.cycles import components, cycles
-from evenhand.stats.distributions import t_quantile
+from evenhand.profiles.ranking.groups import groups_of, numbers_in, texts_of
+from evenhand.profiles.ranking.length import length_effect, without_length
+from evenhand.profiles.ranking.preference_cycles import cycles_beyond_noise
+from evenhand.profiles.ranking.result import DRAWS, LEVEL, Places, PositionBias, Ranks
+from evenhand.profiles.ranking.tally import Tally
 from evenhand.stats.intervals import Scores
-from evenhand.stats.plackett_luce import Ranking, Rankings, Strengths, learned_fit, rank_spans, ranks_of
+from evenhand.stats.strength_posterior import as_independent, learned_fit, rank_spans, ranks_of
 
 if TYPE_CHECKING:
-    from evenhand.stats.plackett_luce import Floats, Numbers
+    from evenhand.stats.plackett_luce import Numbers
 
-
-MOST_ERRORS: Final = 50
-_SHARES: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
-# The number of whoever fills up a short ranking, beyond all that there can be.
-_NOBODY: Final = 2**31 - 1
-
-
-class Tally:
-    """Counts of a ranking's groups, of its profiles by number, and of its pairs.
-
-    ``shown`` is the slot in which each profile was shown last, ``in_groups`` counts the groups it was put into,
-    ``ranked`` those in which it was ranked, and ``failed`` those in which the judge failed; ``errors`` has the first
-    of these. ``pairs`` are the first and the second of each pair that was judged, and ``shares`` what the first won:
-    1, 0.5 or 0.
-    """
-
-    def __init__(self, *, in_pairs: bool = False) -> None:
-        self.rounds = self.groups = self.failures = self.pending = self.retries = 0
-        self.shown, self.in_groups = array("d"), array("i")
-        self.ranked, self.failed = array("i"), array("i")
-        self.pairs, self.shares = (array("i"), array("i")), array("d")
-        self.errors: list[tuple[str, str]] = []
-        self._in_pairs = in_pairs
-        self._met: dict[int, dict[int, int]] = {}
-        self._slots = Slots()
-        self._for_first = self._for_second = 0
-        self._rankings = Rankings(count=_NOBODY)
-
-    def take_in(self, groups: Iterable[Group]) -> None:
-        """Count groups, and keep what the judge said of them."""
-        self._rankings = self._rankings.and_those(Rankings.of(self._counted(groups), _NOBODY))
-
-    def rankings(self, numbers: Numbers) -> Rankings:
-        """Return what the judge said, profiles being numbered by their place among ``numbers``, which are in order."""
-        return self._rankings.among(numbers)
-
-    def _counted(self, groups: Iterable[Group]) -> Iterator[Ranking]:
-        for group in groups:
-            self._count(group)
-            if group.outcome is not None:
-                self._count_pair(group)
-            elif group.rankings:
-                self._slots.add(group.places)
-            yield from group.rankings
-
-    def _count(self, group: Group) -> None:
-        self.rounds = max(self.rounds, group.round)
-        self.groups += 1
-        self.retries += group.retries
-        self.failures += group.error is not None
-        if group.error is not None and len(self.errors) < MOST_ERRORS:
-            self.errors.append((group.id, group.error))
-        self.pending += not group.rankings and group.error is None
-        self._make_room(max(group.members) + 1)
-        if self._in_pairs:
-            self._count_meeting(*group.members)
-        last = len(group.members) - 1
-        for slot, member in enumerate(group.members):
-            self.shown[member] = 0.5 - slot / last
-            self.in_groups[member] += 1
-            self.ranked[member] += bool(group.rankings)
-            self.failed[member] += group.error is not None
-
-    def _count_meeting(self, first: int, second: int) -> None:
-        for a, b in ((first, second), (second, first)):
-            meetings = self._met.setdefault(a, {})
-            meetings[b] = meetings.get(b, 0) + 1
-
-    def _make_room(self, count: int) -> None:
-        for numbers in (self.shown, self.in_groups, self.ranked, self.failed):
-            if len(numbers) < count:
-                numbers.extend([0] * (count - len(numbers)))
-
-    def _count_pair(self, group: Group) -> None:
-        for places, member in zip(self.pairs, group.members, strict=True):
-            places.append(member)
-        self.shares.append(_SHARES[group.outcome or "tie"])
-        if len(set(group.winners)) == 1:  # the same place in both orders
-            self._for_first += group.winners[0] == 0
-            self._for_second += group.winners[0] == 1
-
-    def so_far(self, count: int) -> SoFar:
-        """Return what is known of so many profiles before the next round."""
-        self._make_room(count)
-        strengths = learned_fit(self.rankings(np.arange(count))).values
-        return SoFar(strengths=array("d", strengths), shown=self.shown, ranked=self.in_groups, met=self._met)
-
-    def slot_test(self) -> SlotTest:
-        """Test whether the judge favours a slot."""
-        if self.shares:
-            return flip_test(for_first=self._for_first, for_second=self._for_second, pairs=len(self.shares))
-        return self._slots.test()
-
-
-_CYCLES_SHOWN: Final = 5
-# With one ranking, drawing it again says nothing about how sure it is.
+# With one ranking, nothing says how sure it is.
 _LEAST_GROUPS: Final = 2
-# A line needs three points to have an error.
-_LEAST_LENGTHS: Final = 3
+# Strengths so many standard errors apart are in this order 95 times out of 100.
+_APART: Final = NormalDist().inv_cdf(LEVEL)
 
 
-def ranks_from(results: Iterable[CaseResult], *, seed: int = 1, refits: int = REFITS) -> Ranks:
+def ranks_from(results: Iterable[CaseResult], design: RankingDesign) -> Ranks:
     """Work out the ranking from the results of a run, as far as it has come; results are read once and not kept."""
     participants = _Participants()
     try:
@@ -135,7 +40,7 @@ def ranks_from(results: Iterable[CaseResult], *, seed: int = 1, refits: int = RE
         tally.take_in(groups_of(participants.record(results)))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:  # a run may come from elsewhere
         raise ConfigError(f"these are not the groups of a ranking: {error!r}") from None
-    return _Fit(participants, tally, seed=seed, refits=refits).ranks()
+    return _Fit(participants, tally, design).ranks()
 
 
 class _Participants:
@@ -162,18 +67,22 @@ class _Participants:
 class _Fit:
     """The fit over the profiles that were ranked at all. A place is an index among these."""
 
-    def __init__(self, participants: _Participants, tally: Tally, *, seed: int, refits: int) -> None:
-        self._participants, self._tally = participants, tally
+    def __init__(self, participants: _Participants, tally: Tally, design: RankingDesign) -> None:
+        self._participants, self._tally, self._seed = participants, tally, design.seed
         self._numbers = np.flatnonzero(np.array(tally.ranked))
-        self._rankings = tally.rankings(self._numbers)
+        self._rankings = as_independent(tally.rankings(self._numbers))
         self._fitted = learned_fit(self._rankings)
         judged = self._rankings.judgments >= _LEAST_GROUPS
         self._spans = (
-            rank_spans(self._rankings, self._fitted, refits=refits, level=LEVEL, seed=seed) if judged else None
+            rank_spans(self._rankings, self._fitted, draws=DRAWS, level=LEVEL, seed=design.seed) if judged else None
+        )
+        self._agreement = agreement(
+            Round(rankings, design.is_by_lot(number)) for number, rankings in tally.rounds_among(self._numbers)
         )
         lengths = np.array(participants.lengths, dtype=np.float64)[self._numbers]
         self._doublings = np.log2(np.maximum(lengths, 1.0))
-        self._length = _slope(self._doublings, self._fitted.values)
+        errors = None if self._spans is None else self._spans.errors
+        self._length = length_effect(self._doublings, self._fitted, errors)
 
     def ranks(self) -> Ranks:
         """Return everything that is said of the ranking."""
@@ -182,11 +91,13 @@ class _Fit:
         return Ranks(
             profiles=self._places(),
             groups=tally.groups,
+            rounds=tally.rounds,
             failed=tally.failures,
+            refused=tuple(self._participants.names[number] for number in sorted(tally.failed_groups.to_blame)),
             pending=tally.pending,
             total_retries=tally.retries,
             errors=tuple(tally.errors),
-            agreement=_agreement(self._rankings, self._fitted),
+            agreement=self._agreement,
             position=self._position_bias(),
             length=self._length,
             cycles=shown_cycles,
@@ -208,7 +119,7 @@ class _Fit:
             ranks=ranks[order],
             best=best,
             worst=worst,
-            tiers=_tiers(best, worst),
+            tiers=self._tiers(order, best),
             strengths=self._fitted.values[order],
             groups=np.array(tally.ranked)[numbers],
             failures=np.array(tally.failed)[numbers],
@@ -231,7 +142,7 @@ class _Fit:
         return PositionBias(test=test, advantage=self._fitted.position, interval=interval)
 
     def _win_rates(self) -> dict[int, dict[str, Any]]:
-        """Return the win rates of pairs: as they were, and with what length explains taken out of the strengths."""
+        """Return the win rates of pairs: as they were, and what they would be if all texts were equally long."""
         scores: dict[int, Scores] = {}
         rivals: dict[int, list[int]] = {}
         firsts, seconds = (np.searchsorted(self._numbers, side).tolist() for side in self._tally.pairs)
@@ -239,25 +150,42 @@ class _Fit:
             for place, rival, won in ((first, second, share), (second, first, 1 - share)):
                 scores.setdefault(place, Scores()).add(won)
                 rivals.setdefault(place, []).append(rival)
-        effect = 0.0 if self._length is None else self._length.doubling
-        apart = self._fitted.values - effect * self._doublings
         rates: dict[int, dict[str, Any]] = {}
         for place, place_scores in scores.items():
             rates[place] = {"win_rate": place_scores.mean, "win_rate_interval": place_scores.interval(LEVEL)}
-            if self._length is not None:
-                chances = 1 / (1 + np.exp(apart[rivals[place]] - apart[place]))
-                rates[place]["win_rate_without_length"] = float(chances.mean())
+            if self._length is not None and self._length.found:
+                rates[place]["win_rate_without_length"] = without_length(
+                    place_scores.mean or 0.0,
+                    place,
+                    rivals[place],
+                    self._fitted.values,
+                    self._length.doubling * self._doublings,
+                )
         return rates
 
     def _cycles(self) -> tuple[tuple[tuple[str, ...], ...], int]:
-        """Find some cycles among the best, and how many of them are in any."""
-        best = np.argsort(-self._fitted.values, kind="stable")[:MOST_IN_CYCLES]
-        preferred = _preferences(self._rankings, best)
-        inside = sum(len(component) for component in components(preferred) if len(component) > 1)
-        shown = cycles(preferred)[:_CYCLES_SHOWN]
-        return tuple(
-            tuple(self._participants.names[self._numbers[place]] for place in cycle) for cycle in shown
-        ), inside
+        """Find some cycles among the best that noise does not explain, and how many profiles are in any."""
+        found = cycles_beyond_noise(self._rankings, self._fitted, seed=self._seed)
+        names = self._participants.names
+        shown = tuple(tuple(names[self._numbers[place]] for place in cycle) for cycle in found.cycles)
+        return shown, found.inside
+
+    def _tiers(self, order: Numbers, best: Numbers) -> Numbers:
+        """Split the order into tiers: whoever cannot be told apart from the first of a tier belongs to it.
+
+        So all of a tier are told apart from those two tiers on. A judge that may as well shuffle has none.
+        """
+        tiers = np.zeros(len(order), dtype=np.int32)
+        if self._spans is None or self._agreement.beats_chance is False:
+            return tiers
+        strengths, variances = self._fitted.values[order], self._spans.errors[order] ** 2
+        tier, first = 0, 0
+        for place in np.flatnonzero(best).tolist():
+            gap = strengths[first] - strengths[place]
+            if not tier or gap > _APART * np.sqrt(variances[first] + variances[place]):
+                tier, first = tier + 1, place
+            tiers[place] = tier
+        return tiers
 
 
 def _ordered(ranks: Numbers, names: Sequence[str]) -> Numbers:
@@ -269,62 +197,3 @@ def _ordered(ranks: Numbers, names: Sequence[str]) -> Numbers:
         alike = slice(begins[tie], begins[tie] + sizes[tie])
         order[alike] = sorted(order[alike].tolist(), key=names.__getitem__)
     return order
-
-
-def _tiers(best: Numbers, worst: Numbers) -> Numbers:
-    """Split the order into tiers: a profile that cannot be told apart from the first of a tier belongs to it."""
-    tiers = np.zeros(len(best), dtype=np.int32)
-    tier, worst_of_first = 0, -1
-    for place in np.flatnonzero(best):
-        if best[place] > worst_of_first:
-            tier, worst_of_first = tier + 1, int(worst[place])
-        tiers[place] = tier
-    return tiers
-
-
-def _preferences(rankings: Rankings, among: Numbers) -> dict[int, list[int]]:
-    """Return, for each of some places, those it was preferred to more often than the other way round."""
-    net: dict[tuple[int, int], float] = {}
-    included = np.zeros(rankings.count + 1, dtype=bool)
-    included[among] = True
-    for block in rankings.blocks:
-        there = included[block.members]
-        for column in np.flatnonzero(there.sum(axis=0) > 1):
-            members = block.members[there[:, column], column].tolist()
-            weight = float(block.weights[column])
-            for first, second in itertools.combinations(members, 2):
-                pair, sign = ((first, second), 1.0) if first < second else ((second, first), -1.0)
-                net[pair] = net.get(pair, 0.0) + sign * weight
-    preferred: dict[int, list[int]] = {place: [] for place in sorted(among.tolist())}
-    for (first, second), balance in net.items():
-        if balance:
-            winner, loser = (first, second) if balance > 0 else (second, first)
-            preferred[winner].append(loser)
-    return preferred
-
-
-def _slope(lengths: Floats, strengths: Floats) -> LengthEffect | None:
-    """Fit a line through strengths over lengths; None where there is too little, or all are equally long."""
-    n = len(lengths)
-    if n < _LEAST_LENGTHS or float(np.ptp(lengths)) == 0:
-        return None
-    away = lengths - lengths.mean()
-    squares = float((away * away).sum())
-    slope = float((away * strengths).sum()) / squares
-    rest = strengths - slope * away
-    half = t_quantile(LEVEL, n - 2) * math.sqrt(float((rest * rest).sum()) / (n - 2) / squares)
-    return LengthEffect(doubling=slope, interval=(slope - half, slope + half))
-
-
-def _agreement(rankings: Rankings, fitted: Strengths) -> float | None:
-    """Return the share of judged pairs that the strengths agree with; equal strengths count half."""
-    padded = np.append(fitted.values, np.nan)
-    agreed = total = 0.0
-    for block in rankings.blocks:
-        values = padded[block.members]
-        for ahead in range(len(values) - 1):
-            gaps = values[ahead] - values[ahead + 1 :]
-            compared = ~np.isnan(gaps)
-            total += float((block.weights * compared).sum())
-            agreed += float((block.weights * np.where(compared, np.heaviside(gaps, 0.5), 0.0)).sum())
-    return agreed / total if total else None

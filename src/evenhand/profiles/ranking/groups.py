@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
-from evenhand.domain.evaluation import Status
+from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult, PlannedCase
 from evenhand.evaluators.group_ranking import MEMBERS, ORDER
 from evenhand.evaluators.pairwise import PLACES
@@ -16,6 +16,11 @@ from evenhand.profiles.ranking.entrants import MOST_ENTRANTS, Entrant
 from evenhand.stats.plackett_luce import Ranking
 
 ROUND: Final = "round"
+# Of a part of a group that failed: the id of that group, and the number of the only member that is under suspicion.
+PART_OF: Final = "part_of"
+SUSPECT: Final = "suspect"
+# Failures for which what was sent may be to blame, and not whoever it was sent to. So may be every reply of no use.
+_OF_CONTENT: Final = frozenset({"bad_request", "error_body", "filtered", "function_error", "too_large"})
 
 
 def group_case(position: int, number: int, place: int, members: Sequence[Entrant], *, in_pairs: bool) -> PlannedCase:
@@ -28,13 +33,36 @@ def group_case(position: int, number: int, place: int, members: Sequence[Entrant
     return PlannedCase(position=position, case=case)
 
 
+def part_case(position: int, part: Part, place: int, members: Sequence[Entrant], *, in_pairs: bool) -> PlannedCase:
+    """Make the case of a part of a group that failed, the ``place``-th of it, from 0."""
+    planned = group_case(position, part.round - 1, place, members, in_pairs=in_pairs)
+    metadata = {**planned.case.metadata, PART_OF: part.of, SUSPECT: part.suspect}
+    case = replace(planned.case, id=f"{part.of}-part-{place + 1}", metadata=metadata)
+    return planned._replace(case=case)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some members of a group that failed, which are to be judged by themselves.
+
+    ``of`` is the group's id. A ``suspect`` is shown with one that was ranked before: if that fails too, it is to blame.
+    """
+
+    of: str
+    round: int
+    members: tuple[int, ...]
+    suspect: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """A group that was shown, and how it was ranked.
 
     ``members`` are numbers, in the order in which they were shown; ``rankings`` are what the judge said of them,
     empty where it failed or was not asked yet. Of pairs, ``outcome`` is ``win`` where the first one won, ``loss``
-    where the second did, or ``tie``; ``winners`` are the slots, 0 or 1, that won in each order, None for a tie.
+    where the second did, or ``tie``; ``winners`` are the slots, 0 or 1, that won in each order, None for a tie. An
+    ``error`` may be that of a member (``is_of_content``) or of whoever was asked; ``part_of`` and ``suspect`` are those
+    of a ``Part``.
     """
 
     id: str
@@ -46,6 +74,9 @@ class Group:
     winners: tuple[int | None, ...] = ()
     retries: int = 0
     error: str | None = None
+    is_of_content: bool = False
+    part_of: str | None = None
+    suspect: int | None = None
 
     @property
     def places(self) -> list[int]:
@@ -63,6 +94,7 @@ def groups_of(results: Iterable[CaseResult]) -> Iterator[Group]:
         for judgment in result.judgments:
             evaluation = judgment.evaluation
             fields = {"retries": evaluation.retry_count, "error": evaluation.error}
+            fields["is_of_content"] = evaluation.error is not None and _is_of_content(evaluation)
             if evaluation.status is not Status.SCORED:
                 continue
             if ORDER in evaluation.details:
@@ -71,7 +103,15 @@ def groups_of(results: Iterable[CaseResult]) -> Iterator[Group]:
                 fields["rankings"] = (_group_ranking(order, members, unit=result.position),)
             else:
                 fields |= _pair_fields(members, evaluation.details, unit=result.position)
-        yield Group(id=result.id, round=result.case.metadata[ROUND], unit=result.position, members=members, **fields)
+        metadata = result.case.metadata
+        fields |= {"part_of": metadata.get(PART_OF), "suspect": metadata.get(SUSPECT)}
+        yield Group(id=result.id, round=metadata[ROUND], unit=result.position, members=members, **fields)
+
+
+def _is_of_content(evaluation: Evaluation) -> bool:
+    if evaluation.attempts and evaluation.attempts[-1].kind == "reply":
+        return True
+    return (evaluation.error or "").partition(":")[0] in _OF_CONTENT
 
 
 def _group_ranking(order: Sequence[int], shown: Sequence[int], *, unit: int) -> Ranking:
@@ -111,7 +151,7 @@ def entrants_in(results: Iterable[CaseResult]) -> Iterator[Entrant]:
     """Read the profiles back from the first round of a run, in which all of them are."""
     for result in results:
         case = result.case
-        if case.metadata[ROUND] > 1:
+        if case.metadata[ROUND] > 1 or PART_OF in case.metadata:
             return
         for number, member, text in zip(numbers_in(case), case.metadata[MEMBERS], texts_of(case), strict=True):
             yield Entrant(number=number, id=member["id"], text=text, attributes=member.get("attributes", {}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,8 +15,8 @@ from evenhand.evaluators.pairwise import PairwiseEvaluator
 from evenhand.profiles.job import ProfileJob
 from evenhand.profiles.ranking.design import RankingDesign, SoFar
 from evenhand.profiles.ranking.entrants import Entrants, entrants_of
-from evenhand.profiles.ranking.fit import Tally
-from evenhand.profiles.ranking.groups import entrants_in, group_case, groups_of
+from evenhand.profiles.ranking.groups import Part, entrants_in, group_case, groups_of, part_case
+from evenhand.profiles.ranking.tally import Tally
 from evenhand.profiles.sources import profiles_from
 from evenhand.store.store import Store
 
@@ -51,13 +52,15 @@ class Rounds:
 
     def total(self, store: Store, run: RunRecord) -> int:
         """Return how many groups there will be in the end."""
-        return sum(self.design.group_counts(self._all(store, run).count))
+        return sum(self.design.group_counts(self._all(store, run).count)) + self._tally.failed_groups.parts
 
     def cases(self, store: Store, run: RunRecord) -> Iterable[PlannedCase]:
-        """Return the groups of the next round, none after the last."""
+        """Return the parts of groups that failed, or else the groups of the next round, none after the last."""
         entrants = self._all(store, run)
         tally = self._tally
         tally.take_in(groups_of(store.results(run, first=tally.groups)))  # those of rounds since the last time
+        if parts := tally.failed_groups.split(tally.ranked, self.design.seed):
+            return self._part_cases(parts, first=run.cases)
         if tally.rounds >= len(self.design.taking_part(entrants.count)):
             self._begin_again()  # whoever wants the ranking reads it from the store, and may need the room
             return ()
@@ -69,6 +72,13 @@ class Rounds:
         for place, group in enumerate(groups):
             members = entrants.taken(group)
             yield group_case(first + place, number, place, members, in_pairs=self.design.in_pairs)
+
+    def _part_cases(self, parts: Sequence[Part], *, first: int) -> Iterator[PlannedCase]:
+        entrants = self._all()
+        for _, alike in itertools.groupby(enumerate(parts), key=lambda numbered: numbered[1].of):
+            for place, (number, part) in enumerate(alike):
+                members = entrants.taken(part.members)
+                yield part_case(first + number, part, place, members, in_pairs=self.design.in_pairs)
 
     def _all(self, store: Store | None = None, run: RunRecord | None = None) -> Entrants:
         if self._entrants is None:

@@ -13,7 +13,7 @@ from evenhand.domain.run_kind import is_ranking
 from evenhand.engine.run import Run
 from evenhand.engine.store_location import DEFAULT, PlaceLike
 from evenhand.profiles.ranking import report
-from evenhand.profiles.ranking.result import LengthEffect, PositionBias, RankedProfile, Ranks
+from evenhand.profiles.ranking.result import Agreement, LengthEffect, PositionBias, RankedProfile, Ranks
 from evenhand.reports.phrases import counted
 
 
@@ -82,8 +82,8 @@ class RankedProfiles:
         return self.ranks.cycles
 
     @property
-    def agreement(self) -> float | None:
-        """The share of all that the judge said of two profiles with which the order agrees."""
+    def agreement(self) -> Agreement:
+        """Whether the judge can be told from one that shuffles: how often earlier rounds predict later ones."""
         return self.ranks.agreement
 
     @property

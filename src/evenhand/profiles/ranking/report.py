@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -13,7 +13,8 @@ from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.fit import ranks_from
 from evenhand.profiles.ranking.group_view import group_view
 from evenhand.profiles.ranking.job import design_of
-from evenhand.profiles.ranking.result import MOST_IN_CYCLES, RankedProfile, Ranks
+from evenhand.profiles.ranking.length import LEAST_PROFILES
+from evenhand.profiles.ranking.result import CHANCE, MOST_IN_CYCLES, Agreement, RankedProfile, Ranks
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_report
 from evenhand.reports.csv import cell
 from evenhand.reports.effort import effort_sentence
@@ -30,12 +31,11 @@ MOST_SHOWN: Final = 50
 _ID: Final = 60
 _FAILED_SHOWN: Final = 10
 _ERROR: Final = 200
-# Below this an interval around the position says more than the evidence does.
-_LEAST_GROUPS: Final = 20
 
 
 def blocks(ranks: Ranks, design: RankingDesign, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
     """Yield the blocks in the order in which they are read: the order, and then how far it can be trusted."""
+    yield Sentences(lines=(headline(ranks),))
     shown = shown_profiles(ranks, design, most=most)
     yield Grid(headings=_headings(design), rows=tuple(_row(profile, design) for profile in shown), words=("profile",))
     left = len(ranks.profiles) - len(shown)
@@ -97,13 +97,15 @@ def share_text(share: float | None) -> str:
 
 
 def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
-    planned = sum(design.group_counts(len(ranks.profiles)))
+    planned = ranks.groups + sum(design.group_counts(len(ranks.profiles))[ranks.rounds :])
     judged = ranks.groups - ranks.pending - ranks.failed
     groups = counted(planned, "group") if judged == planned else f"{judged:,} of {counted(planned, 'group')}"
     summary = f"{counted(len(ranks.order), 'profile')} ranked in {groups}"
     if ranks.tiers:
         tiers = f", {ranks.tiers:,} tiers that can be told apart"
         summary += tiers if ranks.tiers > 1 else ", all in one tier: none can be told apart from the first"
+    elif ranks.agreement.beats_chance is False:
+        summary += ", no tiers: the order may be chance"
     yield summary
     if (left := planned - judged - ranks.failed) > 0:
         yield f"{counted(left, 'group')} not judged yet; the ranking may change"
@@ -111,34 +113,67 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
         group, error = ranks.errors[0]
         failed = f"{counted(ranks.failed, 'failed group')} left out; {group}: {plain(error, _ERROR)}"
         yield f"{failed} (evenhand resume --retry-errors asks again)"
-    unranked = ranks.profiles.without_rank
-    if unranked:
-        names = ", ".join(plain(identity, _ID) for identity in unranked[:_FAILED_SHOWN])
-        more = f" and {len(unranked) - _FAILED_SHOWN:,} more" if len(unranked) > _FAILED_SHOWN else ""
-        yield f"unranked, because none of their groups was ranked: {names}{more}"
-    if ranks.profiles.in_tier(None):
+    if ranks.refused:
+        yield f"refused by the judge, even beside a profile that it had ranked before: {_names(ranks.refused)}"
+    refused = frozenset(ranks.refused)
+    if unranked := [identity for identity in ranks.profiles.without_rank if identity not in refused]:
+        yield f"unranked, because none of their groups was ranked: {_names(unranked)}"
+    if ranks.profiles.without_interval:
         yield "no interval where a profile was in fewer than two groups; more rounds give one"
     if ranks.total_retries:
         yield f"{counted(ranks.total_retries, 'reply', 'replies')} could not be used; the judge was asked again"
 
 
+def _names(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _FAILED_SHOWN:,} more" if len(ids) > _FAILED_SHOWN else ""
+    return ", ".join(plain(identity, _ID) for identity in ids[:_FAILED_SHOWN]) + more
+
+
+def headline(ranks: Ranks) -> str:
+    """Return what has to be known before anything else: whether there is an order at all."""
+    agreement = ranks.agreement
+    if agreement.share is None:
+        return "whether the judge agrees with itself is unknown: it takes two rounds or more to tell"
+    if agreement.beats_chance:
+        return f"the judge agrees with itself from round to round on {_predicted(agreement)}"
+    told = "the judge cannot be told from one that shuffles"
+    why = ": it goes by the slot in which a profile is shown" if ranks.position.found else ""
+    return f"no order: {told}{why}. From round to round it agrees with itself on {_predicted(agreement)}"
+
+
+def _predicted(agreement: Agreement) -> str:
+    around = agreement.interval
+    interval = "" if around is None else f" [{around.low:.0%}, {around.high:.0%}]"
+    p = "" if agreement.p is None else f", {p_text(agreement.p)}"
+    groups = counted(agreement.groups, "group")
+    return f"{agreement.share:.0%}{interval} of pairs, where chance is {CHANCE:.0%} ({groups}{p})"
+
+
+def p_text(p: float) -> str:
+    """Write a p value."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
 def _trust(ranks: Ranks) -> Iterator[str]:
-    if ranks.agreement is not None:
-        yield f"the ranking agrees with {ranks.agreement:.0%} of the judge's pairwise preferences"
     yield position_sentence(ranks)
-    if ranks.length is not None:
-        low, high = ranks.length.interval
-        yield (
-            f"length: doubling the length of a text changes its strength by {ranks.length.doubling:+.2f} "
-            f"[{low:+.2f}, {high:+.2f}]; "
-            "only reading the texts shows whether this is deserved"
-        )
+    yield _length_sentence(ranks)
     if ranks.cycles:
         way = " > ".join(plain(identity, _ID) for identity in (*ranks.cycles[0], ranks.cycles[0][0]))
         best = min(MOST_IN_CYCLES, len(ranks.order))
-        yield f"cycles: {ranks.in_cycles:,} of the best {best:,} are in one, such as {way}"
+        yield f"cycles: more than noise explains; {ranks.in_cycles:,} of the best {best:,} are in one, such as {way}"
     else:
-        yield "cycles: none"
+        yield "cycles: none beyond what noise explains"
+
+
+def _length_sentence(ranks: Ranks) -> str:
+    if ranks.length is None:
+        return f"length: whether it matters takes {LEAST_PROFILES} profiles of clearly different lengths to tell"
+    low, high = ranks.length.interval
+    outcome = "only reading the texts shows whether this is deserved" if ranks.length.found else "no effect found"
+    return (
+        f"length: doubling the length of a text changes its strength by {ranks.length.doubling:+.2f} "
+        f"[{low:+.2f}, {high:+.2f}]; {outcome}"
+    )
 
 
 def position_sentence(ranks: Ranks) -> str:
@@ -147,16 +182,16 @@ def position_sentence(ranks: Ranks) -> str:
     test = bias.test
     if test.p is None:
         return "position bias: too few groups to test for it"
-    p = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.3f}"
     outcome = "found" if bias.found else "none found"
-    if test.test == SIGN:
-        sentence = f"position bias: {outcome} ({test.test} test, {p}); {counted(test.n, 'pair')} flipped with the order"
-        return f"{sentence}, and the first of two won {1 - test.places[0]:.0%}" if test.places else sentence
-    sentence = f"position bias: {outcome} ({test.test} test, {p}, n = {test.n:,})"
-    if bias.advantage is not None and bias.interval is not None and test.n >= _LEAST_GROUPS:
+    if bias.advantage is None or bias.interval is None:
+        sentence = f"position bias: {outcome} ({test.test} test, {p_text(test.p)})"
+    else:
         low, high = bias.interval
-        sentence += f"; in a linear model, the first slot gains {bias.advantage:+.2f} "
-        sentence += f"[{low:+.2f}, {high:+.2f}] of strength over the last, which the ranking corrects for"
+        sentence = f"position bias: {outcome}; the first slot gains {bias.advantage:+.2f} [{low:+.2f}, {high:+.2f}] of "
+        sentence += f"strength over the last{', which the ranking corrects for' if bias.found else ''}"
+    if test.test == SIGN:
+        sentence += f"; {counted(test.n, 'pair')} flipped with the order"
+        return f"{sentence}, and the first of two won {1 - test.places[0]:.0%}" if test.places else sentence
     return sentence
 
 
@@ -231,7 +266,7 @@ def ranks_of(report: Report) -> Ranks:
 
 
 def _fit(report: Report) -> Ranks:
-    return ranks_from(report.results(), seed=design_of(report.run.definition).seed)
+    return ranks_from(report.results(), design_of(report.run.definition))
 
 
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:

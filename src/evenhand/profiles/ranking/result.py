@@ -47,8 +47,9 @@ class RankedProfile:
 class Places(Sequence[RankedProfile]):
     """The profiles in their order, the best first and those without a rank last; each is made when it is looked at.
 
-    Columns have an entry for each profile that has a rank; ``groups`` and ``failures`` have one for all. ``best``,
-    ``worst`` and the tier are 0 where there is no interval. ``rates`` and ``attributes`` are by place.
+    Columns have an entry for each profile that has a rank; ``groups`` and ``failures`` have one for all. ``best`` and
+    ``worst`` are 0 where there is no interval, and so is the tier where there is none. ``rates`` and ``attributes`` are
+    by place.
     """
 
     ids: Sequence[str]
@@ -76,11 +77,11 @@ class Places(Sequence[RankedProfile]):
     def _at(self, place: int) -> RankedProfile:
         fields: dict[str, Any] = {}
         if place < len(self.ranks):
-            tier = int(self.tiers[place]) or None
+            best = int(self.best[place])
             fields = {
                 "rank": int(self.ranks[place]),
-                "interval": None if tier is None else (int(self.best[place]), int(self.worst[place])),
-                "tier": tier,
+                "interval": (best, int(self.worst[place])) if best else None,
+                "tier": int(self.tiers[place]) or None,
                 "strength": float(self.strengths[place]),
                 **self.rates.get(place, {}),
             }
@@ -112,20 +113,54 @@ class Places(Sequence[RankedProfile]):
         """How many tiers there are."""
         return int(self.tiers.max(initial=0))
 
+    @property
+    def without_interval(self) -> int:
+        """How many have a rank and no interval."""
+        return int((self.best == 0).sum())
+
     def in_tier(self, tier: int | None) -> int:
         """Count those of a tier; with None, those that have a rank and no tier."""
         return int((self.tiers == (tier or 0)).sum())
 
 
-REFITS: Final = 200
 LEVEL: Final = 0.95
+# Strengths are drawn so often from what the evidence leaves possible.
+DRAWS: Final = 200
+# What a judge without any preference would agree with.
+CHANCE: Final = 0.5
 # Preferences are looked through for cycles among so many of the best.
 MOST_IN_CYCLES: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How often what the judge said in earlier rounds predicts what it says later of any two; chance would be one half.
+
+    ``share`` and its interval are over the ``groups`` that were formed by lot. ``p`` is how often a judge without any
+    preference would be predicted as well. All are None where there was only one round.
+    """
+
+    share: float | None = None
+    interval: Interval | None = None
+    groups: int = 0
+    p: float | None = None
+
+    @property
+    def beats_chance(self) -> bool | None:
+        """Whether the judge can be told from one that shuffles; None where nothing can be said."""
+        return None if self.p is None else self.p < (1 - LEVEL) / 2
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding as plain JSON values."""
+        return {**asdict(self), "chance": CHANCE, "beats_chance": self.beats_chance}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PositionBias:
-    """Whether the judge favours a slot: a test, and what being shown first adds to a strength beside being last."""
+    """Whether the judge favours a slot: what being shown first adds to a strength beside being last, and a test.
+
+    Pairs whose probabilities were averaged over both orders have no such term; there the test alone decides.
+    """
 
     test: SlotTest
     advantage: float | None = None
@@ -133,7 +168,9 @@ class PositionBias:
 
     @property
     def found(self) -> bool:
-        """Whether the test speaks for a bias."""
+        """Whether the judge favours a slot: the interval around the advantage leaves out 0."""
+        if self.interval is not None:
+            return not self.interval[0] <= 0 <= self.interval[1]
         return self.test.p is not None and self.test.p < 1 - LEVEL
 
     def as_dict(self) -> dict[str, Any]:
@@ -149,28 +186,37 @@ class LengthEffect:
     doubling: float
     interval: tuple[float, float]
 
+    @property
+    def found(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return not self.interval[0] <= 0 <= self.interval[1]
+
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain JSON values."""
-        return {"doubling": self.doubling, "interval": list(self.interval)}
+        return {"doubling": self.doubling, "interval": list(self.interval), "found": self.found}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranks:
     """A ranking: the profiles in their order, the best first, and how far the judge can be believed.
 
-    ``agreement`` is the share of what the judge said of two in a group that the order agrees with. ``cycles`` are
-    some in which each was preferred to the next and the last to the first, out of ``in_cycles`` profiles among the
-    best 500. ``groups`` counts those that were formed so far, ``failed`` where the judge failed, ``pending`` those that
-    are not judged yet; ``errors`` has the id of a group and what went wrong, of the first fifty that failed.
+    ``agreement`` says whether the judge can be told from one that shuffles. ``cycles`` are some in which each was
+    preferred to the next and the last to the first, out of ``in_cycles`` profiles among the best 500; both are empty
+    where the judge's noise explains them. ``groups`` counts those that were formed so far, ``failed`` where the judge
+    failed, ``pending`` those that are not judged yet, in so many ``rounds``. The judge ``refused`` some profiles even
+    beside one that it had ranked before. ``errors`` has the id of a group and what went wrong, of the
+    first fifty that failed.
     """
 
     profiles: Places
     groups: int
+    rounds: int
     failed: int
     pending: int
+    refused: tuple[str, ...]
     total_retries: int
     errors: tuple[tuple[str, str], ...]
-    agreement: float | None
+    agreement: Agreement
     position: PositionBias
     length: LengthEffect | None
     cycles: tuple[tuple[str, ...], ...]
@@ -193,14 +239,15 @@ class Ranks:
             "groups": self.groups,
             "failed_groups": self.failed,
             "pending_groups": self.pending,
+            "refused": list(self.refused),
             "total_retries": self.total_retries,
             "errors": [{"group": group, "error": error} for group, error in self.errors],
             "tiers": self.tiers,
-            "agreement": self.agreement,
+            "agreement": self.agreement.as_dict(),
             "position_bias": self.position.as_dict(),
             "length": None if self.length is None else self.length.as_dict(),
             "cycles": [list(cycle) for cycle in self.cycles],
             "in_cycles": self.in_cycles,
             "level": LEVEL,
-            "refits": REFITS,
+            "draws": DRAWS,
         }

@@ -43,6 +43,18 @@ class LengthShape(Shape):
 
     doubling: float
     interval: tuple[float, float]
+    found: bool
+
+
+class RoundAgreementShape(Shape):
+    """How often earlier rounds predict what the judge says later, and whether it can be told from one that shuffles."""
+
+    share: float | None
+    interval: IntervalShape | None
+    groups: int
+    p: float | None
+    chance: float
+    beats_chance: bool | None
 
 
 class RankingNumbersShape(Shape):
@@ -57,15 +69,16 @@ class RankingNumbersShape(Shape):
     groups: int
     failed_groups: int
     pending_groups: int
+    refused: list[str]
     total_retries: int
     tiers: int
-    agreement: float | None
+    agreement: RoundAgreementShape
     position_bias: PositionShape
     length: LengthShape | None
     cycles: list[list[str]]
     in_cycles: int
     level: float
-    refits: int
+    draws: int
 
 
 class RankingShape(Shape):

@@ -70,7 +70,7 @@ def leaderboard(
     except TimeoutError:
         return page(request, "ranking.html", ranks=None, **context)
     from evenhand.profiles.ranking.job import design_of  # noqa: PLC0415 - brings much arithmetic along
-    from evenhand.profiles.ranking.report import about, trust  # noqa: PLC0415
+    from evenhand.profiles.ranking.report import about, headline, trust  # noqa: PLC0415
 
     design = design_of(run.definition)
     first = min(max(after, 0), max(len(ranks.profiles) - 1, 0))
@@ -83,6 +83,7 @@ def leaderboard(
         may_change=run.status is not RunStatus.FINISHED,
         how="in pairs, each in both orders" if design.in_pairs else f"in groups of {design.group_size}",
         design=design,
+        headline=headline(ranks),
         about=about(ranks, design).lines,
         trust=trust(ranks),
         worst=_worst(ranks),
@@ -115,7 +116,7 @@ def _tiers(
 
 
 def _title(tier: int | None) -> str:
-    return "No interval, no tier" if tier is None else f"Tier {tier}"
+    return "No tier" if tier is None else f"Tier {tier}"
 
 
 def _row(profile: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> LeaderboardRow:

@@ -92,7 +92,7 @@ class ProfileNumbers:
             from evenhand.profiles.ranking.fit import ranks_from  # noqa: PLC0415
             from evenhand.profiles.ranking.job import design_of  # noqa: PLC0415
 
-            return ranks_from(store.results(run), seed=design_of(run.definition).seed)
+            return ranks_from(store.results(run), design_of(run.definition))
 
         return self._cached(self._ranks, store, run, work, seconds)
 

@@ -1,0 +1,89 @@
+"""Cycles among a judge's preferences that its noise does not explain.
+
+A judge that errs now and then puts nearly everybody into some cycle. So three that go round in a circle are counted,
+by how often each was preferred to the next, and the same count is made of rankings that are simulated from the fit,
+in which there is one order and noise. Only a judge that goes round more than all of these is said to.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from evenhand.profiles.ranking.result import MOST_IN_CYCLES
+from evenhand.stats.plackett_luce import Block, Rankings, Strengths
+
+if TYPE_CHECKING:
+    from evenhand.stats.plackett_luce import Floats, Numbers
+
+# One in forty would go round more than all of the others by chance.
+_SIMULATED: Final = 39
+_SHOWN: Final = 5
+
+
+class Cycles(NamedTuple):
+    """Some cycles of three, the clearest first, and how many are in any."""
+
+    cycles: tuple[tuple[int, ...], ...] = ()
+    inside: int = 0
+
+
+def cycles_beyond_noise(rankings: Rankings, fitted: Strengths, *, seed: int = 0) -> Cycles:
+    """Find cycles among the best, if there are more than the noise of the fit explains."""
+    best = np.sort(np.argsort(-fitted.values, kind="stable")[:MOST_IN_CYCLES])
+    preferred = _preferences(rankings.blocks, best, rankings.count)
+    around = _around(preferred)
+    total = float(around.sum())
+    if total == 0:
+        return Cycles()
+    chance = np.random.default_rng(seed)
+    for _ in range(_SIMULATED):
+        simulated = [_simulated(block, fitted, chance) for block in rankings.blocks]
+        if float(_around(_preferences(simulated, best, rankings.count)).sum()) >= total:
+            return Cycles()
+    return Cycles(_clearest(preferred, around, best), int((around.sum(axis=0) > 0).sum()))
+
+
+def _preferences(blocks: list[Block] | tuple[Block, ...], among: Numbers, count: int) -> Floats:
+    """Return how much more often each of some was preferred to each other than the other way round; 0 if less."""
+    place = np.full(count + 1, -1)
+    place[among] = np.arange(len(among))
+    net = np.zeros((len(among), len(among)), dtype=np.float32)
+    for block in blocks:
+        places = place[block.members]
+        for ahead, behind in itertools.combinations(range(len(places)), 2):
+            both = (places[ahead] >= 0) & (places[behind] >= 0)
+            np.add.at(net, (places[ahead][both], places[behind][both]), block.weights[both])
+    preferences: Floats = np.maximum(net - net.T, 0)
+    return preferences
+
+
+def _around(preferred: Floats) -> Floats:
+    """Return for each preference how much leads back from the second to the first by way of a third."""
+    around: Floats = preferred * (preferred @ preferred).T
+    return around
+
+
+def _simulated(block: Block, fitted: Strengths, chance: np.random.Generator) -> Block:
+    """Rank the members of each group anew, as the fit says they would be."""
+    utilities = np.append(fitted.values, -np.inf)[block.members] + fitted.position * block.slots
+    order = np.argsort(-(utilities + chance.gumbel(size=utilities.shape)), axis=0)
+    members = np.take_along_axis(block.members, order, axis=0)
+    return block._replace(members=members, slots=np.take_along_axis(block.slots, order, axis=0))
+
+
+def _clearest(preferred: Floats, around: Floats, among: Numbers) -> tuple[tuple[int, ...], ...]:
+    """Return the cycles with the most to them, one for each preference to begin with, and none twice."""
+    found: list[tuple[int, ...]] = []
+    for flat in np.argsort(-around, axis=None, kind="stable")[: 3 * _SHOWN]:
+        first, second = divmod(int(flat), len(among))
+        if around[first, second] <= 0 or len(found) == _SHOWN:
+            break
+        third = int(np.argmax(preferred[second] * preferred[:, first]))
+        begin = [first, second, third].index(min(first, second, third))
+        cycle = tuple(int(among[(first, second, third)[(begin + step) % 3]]) for step in range(3))
+        if cycle not in found:
+            found.append(cycle)
+    return tuple(found)

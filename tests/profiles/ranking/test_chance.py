@@ -1,0 +1,262 @@
+"""Simulated judges: what a ranking says of one that shuffles, that is weak, that goes by the slot, or that refuses.
+
+A judge adds Gumbel noise to slope × quality, quality being normal; without a slope it shuffles. In the comments stands
+what was found before rankings knew what they do not know.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from evenhand import RankedProfiles, rank
+from evenhand.profiles.ranking.report import headline
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+
+SHOWN = re.compile(r'<(?:profile_([A-Z])|answer_[ab]) id="\w+">\nworth (\S+)')
+
+
+@dataclass(kw_only=True)
+class Judge:
+    """A noisy judge, of groups and of pairs."""
+
+    seed: int
+    slope: float
+    bias: float = 0.0
+    refused: frozenset[str] = frozenset()
+    chance: random.Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(f"judge {self.seed}")
+
+    def __call__(self, messages: Any) -> str:
+        shown = SHOWN.findall(messages[-1]["content"])
+        if any(worth in self.refused for _, worth in shown):
+            return "I cannot help with that."
+        last = len(shown) - 1
+        worths = [
+            self.slope * float(worth) - math.log(-math.log(self.chance.random())) + self.bias * (0.5 - slot / last)
+            for slot, (_, worth) in enumerate(shown)
+        ]
+        order = sorted(range(len(shown)), key=lambda slot: -worths[slot])
+        if not shown[0][0]:
+            return json.dumps({"reasoning": "", "winner": "AB"[order[0]]})
+        return json.dumps({"reasoning": "", "order": [shown[slot][0] for slot in order]})
+
+
+def people(seed: int, count: int) -> dict[str, str]:
+    """The texts of profiles by id, which say how good each is."""
+    chance = random.Random(f"profiles {seed}")
+    return {f"p{number}": f"worth {chance.gauss(0, 1):.6f}" for number in range(count)}
+
+
+def ranked(seed: int, count: int, slope: float, *, bias: float = 0.0, **options: Any) -> RankedProfiles:
+    profiles = [{"id": name, "text": text} for name, text in people(seed, count).items()]
+    judge = Judge(seed=seed, slope=slope, bias=bias)
+    return rank(profiles, criteria="Worth", judge=judge, seed=seed, store=None, **options)
+
+
+def true_ranks(seed: int, count: int) -> dict[str, int]:
+    texts = people(seed, count)
+    order = sorted(texts, key=lambda name: -float(texts[name].split()[1]))
+    return {name: place for place, name in enumerate(order, 1)}
+
+
+def share(found: Sequence[bool]) -> float:
+    return sum(found) / len(found)
+
+
+@pytest.mark.parametrize(("count", "runs", "options"), [(100, 25, {}), (20, 60, {}), (100, 15, {"design": "random"})])
+def test_a_judge_that_shuffles_gets_no_leaderboard(count: int, runs: int, options: dict[str, Any]) -> None:
+    """Before: two tiers in 99 % of runs, and "agrees with 71 to 75 %"."""
+    found = [ranked(seed, count, 0.0, **options) for seed in range(100, 100 + runs)]
+
+    assert share([bool(one.agreement.beats_chance) for one in found]) <= 0.10  # of 0.025 that are expected
+    assert share([one.tiers > 1 for one in found]) <= 0.05
+    shares = [one.agreement.share or 0 for one in found]
+    assert 0.48 <= sum(shares) / len(shares) <= 0.52
+    one = next(one for one in found if not one.agreement.beats_chance)
+    assert one.report().splitlines()[2].startswith("no order: the judge cannot be told from one that shuffles")
+    assert "no tiers: the order may be chance" in one.report()
+
+
+@pytest.mark.parametrize(("count", "runs", "least", "options"), [
+    (100, 12, 1.0, {}),
+    (20, 40, 0.85, {}),
+    (100, 8, 1.0, {"design": "random"}),
+    (100, 8, 1.0, {"design": "staged"}),
+])  # fmt: skip
+def test_a_judge_that_is_right_of_most_is_told_from_one_that_shuffles(
+    count: int, runs: int, least: float, options: dict[str, Any]
+) -> None:
+    found = [ranked(seed, count, 2.0, **options) for seed in range(300, 300 + runs)]
+
+    assert share([bool(one.agreement.beats_chance) for one in found]) >= least
+    shares = [one.agreement.share or 0 for one in found]
+    assert 0.68 <= sum(shares) / len(shares) <= 0.80
+    assert (
+        share([one.agreement.interval is not None and one.agreement.interval.low > 0.5 for one in found]) >= least - 0.2
+    )
+
+
+def test_a_judge_that_goes_by_the_slot_gets_no_leaderboard_either() -> None:
+    found = [ranked(seed, 60, 0.0, bias=12.0) for seed in range(10)]
+
+    assert [one.position_bias.found for one in found] == [True] * 10
+    told = [one for one in found if not one.agreement.beats_chance]
+    assert len(told) >= 8
+    assert all("it goes by the slot in which a profile is shown" in headline(one.ranks) for one in told)
+
+
+@pytest.mark.parametrize(
+    ("count", "runs", "slope", "options"),
+    [
+        (100, 8, 0.5, {}),
+        (100, 8, 2.0, {}),
+        (100, 5, 6.0, {}),
+        (100, 10, 0.5, {"design": "random"}),
+        (100, 8, 2.0, {"design": "random"}),
+        (100, 8, 0.5, {"design": "staged"}),
+        (100, 8, 2.0, {"design": "staged"}),
+        (20, 40, 0.5, {}),
+        (20, 30, 2.0, {}),
+        (12, 20, 2.0, {"group_size": 2, "rounds": 11}),
+    ],
+    ids=str,
+)
+def test_intervals_hold_the_true_rank_as_often_as_they_say(
+    count: int, runs: int, slope: float, options: dict[str, Any]
+) -> None:
+    """Before: swiss .96, random .919, staged .913, slope 0.5 .861. The goal is .93; few runs vary by some hundredths."""
+    covered = []
+    for seed in range(700, 700 + runs):
+        truth = true_ranks(seed, count)
+        for one in ranked(seed, count, slope, **options):
+            assert one.interval is not None
+            covered.append(one.interval[0] <= truth[one.id] <= one.interval[1])
+
+    assert share(covered) >= 0.915
+
+
+@pytest.mark.parametrize(("count", "runs", "bias", "least"), [(20, 40, 1.0, 0.4), (100, 12, 0.5, 0.5)])
+def test_what_is_said_of_the_position_is_what_its_interval_says(
+    count: int, runs: int, bias: float, least: float
+) -> None:
+    """Before: a bias of 1.0 was found in 2 % with 20 profiles; with 100 and 0.5, the sentence contradicted the term."""
+    found = [ranked(seed, count, 2.0, bias=bias).position_bias for seed in range(900, 900 + runs)]
+
+    intervals = [one.interval or (0.0, 0.0) for one in found]
+    assert share([low <= bias <= high for low, high in intervals]) >= 0.85
+    assert share([one.found for one in found]) >= least
+    assert [one.found for one in found] == [not low <= 0 <= high for low, high in intervals]
+
+
+def test_a_judge_without_a_taste_for_slots_is_rarely_said_to_have_one() -> None:
+    found = [ranked(seed, 20, 2.0).position_bias.found for seed in range(1100, 1160)]
+
+    assert share(found) <= 0.12
+
+
+@pytest.mark.parametrize(("count", "runs", "group_size"), [(100, 12, 10), (8, 20, 10), (20, 12, 2)])
+def test_one_refused_profile_takes_no_other_out(count: int, runs: int, group_size: int) -> None:
+    """Before: with 100, three innocent ones ended without a rank, at least one in 87 % of runs; with 8, all did."""
+    for seed in range(1300, 1300 + runs):
+        texts = people(seed, count)
+        culprit = f"p{seed % count}"
+        judge = Judge(seed=seed, slope=2.0, refused=frozenset({texts[culprit].split()[1]}))
+        profiles = [{"id": name, "text": text} for name, text in texts.items()]
+
+        found = rank(
+            profiles, criteria="Worth", judge=judge, seed=seed, group_size=group_size, max_attempts=1, store=None
+        )
+
+        assert found.ranks.profiles.without_rank == found.ranks.refused == (culprit,)
+
+
+def test_all_of_a_tier_precede_those_two_tiers_on() -> None:
+    """Before: neighbours across the border of two tiers were in the right order 54 times out of 100."""
+    in_order, tiers = [], []
+    for seed in range(1500, 1512):
+        truth = true_ranks(seed, 100)
+        found = ranked(seed, 100, 2.0)
+        tiers.append(found.tiers)
+        places = [(one.tier or 0, truth[one.id]) for one in found]
+        in_order += [a < b for tier, a in places for other, b in places if other >= tier + 2]
+
+    assert min(tiers) >= 3
+    assert share(in_order) >= 0.95
+
+
+def test_a_judge_with_one_order_and_noise_has_no_cycles() -> None:
+    """Before: 95 of 100 profiles were in one."""
+    found = [ranked(seed, 100, 2.0) for seed in range(1700, 1712)] + [
+        ranked(seed, 20, 2.0) for seed in range(1720, 1740)
+    ]
+
+    assert share([bool(one.cycles) for one in found]) <= 0.13
+
+
+def test_a_judge_that_goes_round_in_circles_has_cycles() -> None:
+    """Each of 15 is preferred to the seven that follow it in a circle, nine times out of ten."""
+    chance = random.Random(5)
+
+    def judge(messages: Any) -> str:
+        (_, a), (_, b) = SHOWN.findall(messages[-1]["content"])
+        follows = (int(b) - int(a)) % 15 <= 7
+        return json.dumps({"reasoning": "", "winner": "A" if follows == (chance.random() < 0.9) else "B"})
+
+    profiles = [{"id": f"p{number}", "text": f"worth {number}"} for number in range(15)]
+    found = rank(profiles, criteria="Worth", judge=judge, group_size=2, rounds=14, design="random", store=None)
+
+    assert len(found.cycles) == 5
+    assert found.ranks.in_cycles == 15
+
+
+def test_lengths_that_do_not_matter_leave_win_rates_as_they_are() -> None:
+    """Before: 100 % became 76 %."""
+    adjusted = []
+    for seed in range(1900, 1915):
+        chance = random.Random(seed)
+        texts = {name: f"{text}\n{'x' * chance.randint(20, 2000)}" for name, text in people(seed, 16).items()}
+        profiles = [{"id": name, "text": text} for name, text in texts.items()]
+        judge = Judge(seed=seed, slope=3.0)
+        found = rank(profiles, criteria="Worth", judge=judge, seed=seed, group_size=2, rounds=8, store=None)
+        assert found.length is not None
+        rates = [(one.win_rate, one.win_rate_without_length) for one in found]
+        adjusted.append(any(without is not None for _, without in rates))
+        for rate, without in rates:
+            assert (without is None) or (rate is not None and abs(without - rate) < 0.25)
+
+    assert share(adjusted) <= 0.2  # of 0.05 that are expected
+
+
+def test_few_profiles_or_equal_lengths_say_nothing_of_length() -> None:
+    few, alike = ranked(1, 8, 2.0, group_size=2), ranked(1, 30, 2.0)
+
+    for found in (few, alike):
+        assert found.length is None
+        assert all(one.win_rate_without_length is None for one in found)
+        assert "length: whether it matters takes 10 profiles of clearly different lengths to tell" in found.report()
+
+
+@pytest.mark.parametrize(("options", "most"), [({}, 1.35), ({"group_size": 2, "rounds": 20}, 1.6)], ids=str)
+def test_a_unit_of_strength_is_about_one_in_truth(options: dict[str, Any], most: float) -> None:
+    """Before: 1.3 with the defaults, and 3.4 in pairs."""
+    ratios = []
+    for seed in range(2100, 2108):
+        texts = people(seed, 60)
+        worths = {name: float(text.split()[1]) for name, text in texts.items()}
+        mean = sum(worths.values()) / len(worths)
+        strengths = {one.id: one.strength or 0.0 for one in ranked(seed, 60, 2.0, **options)}
+        together = sum(2.0 * (worths[name] - mean) * strength for name, strength in strengths.items())
+        ratios.append(together / sum(strength**2 for strength in strengths.values()))
+
+    assert 0.8 <= sum(ratios) / len(ratios) <= most
