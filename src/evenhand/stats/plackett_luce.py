@@ -114,11 +114,33 @@ class Rankings:
         return replace(self, judgments=self.judgments + later.judgments, blocks=(*self.blocks, *blocks))
 
     def among(self, numbers: Numbers) -> Rankings:
-        """Return the rankings with the members numbered by their place among ``numbers``, which are in order."""
+        """Return the rankings of some with the members numbered by their place among ``numbers``, which are in order.
+
+        Of a ranking, either all members are among them or none.
+        """
         padded = np.append(numbers, self.count)
-        placed = (np.searchsorted(padded, block.members).astype(np.int32) for block in self.blocks)
-        blocks = tuple(block._replace(members=members) for block, members in zip(self.blocks, placed, strict=True))
-        return replace(self, count=len(numbers), blocks=blocks)
+        blocks = []
+        for block in self.blocks:
+            places = np.searchsorted(padded, block.members).astype(np.int32)
+            kept = padded[places[0]] == block.members[0]
+            if kept.all():
+                blocks.append(block._replace(members=places))
+            elif kept.any():
+                blocks.append(Block(places[:, kept], block.slots[:, kept], block.weights[kept], block.units[kept]))
+        return replace(self, count=len(numbers), blocks=tuple(blocks))
+
+    def sets(self) -> Numbers:
+        """Return a number for each member, the same for all that were compared, if only by way of others."""
+        labels = np.arange(self.count + 1)
+        while True:
+            before = labels.copy()
+            for block in self.blocks:
+                least = np.broadcast_to(labels[block.members].min(axis=0), block.members.shape)
+                np.minimum.at(labels, block.members, least)
+                labels[-1] = self.count  # the filler is compared with nobody
+            labels = labels[labels]
+            if (labels == before).all():
+                return labels[:-1]
 
     def weighted(self, weight: float) -> Rankings:
         """Return the rankings, each counting for so much of what it did."""

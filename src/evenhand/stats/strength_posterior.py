@@ -44,7 +44,7 @@ def learned_fit(rankings: Rankings, *, start: Strengths | None = None) -> Streng
     one, and strengths close together.
     """
     fitted = fit(rankings, prior=PRIOR if start is None else start.prior, start=start)
-    for _ in range(_MOST_LESSONS if rankings.judgments else 0):
+    for _ in range(_MOST_LESSONS if rankings.blocks else 0):
         known = rankings.count - fitted.prior * _total_variance(rankings, fitted)
         squares = float((fitted.values**2).sum())
         prior = min(known / squares if squares > 0 else math.inf, _MOST_PRIOR)

@@ -143,6 +143,31 @@ def test_where_every_group_failed_nobody_has_a_rank(tmp_path: Path) -> None:
     assert "unranked, because none of their groups was ranked" in page
 
 
+def test_one_round_in_several_groups_is_refused_before_anybody_is_asked() -> None:
+    with pytest.raises(
+        ConfigError, match="rounds is 1, and 12 profiles are more than one group of 4: those of different"
+    ):
+        rank(worth(12), criteria="Worth", judge=Scripted([]), group_size=4, rounds=1, store=None)
+
+
+def test_those_that_were_never_compared_are_named_and_have_no_joint_ranks() -> None:
+    options: dict[str, Any] = {"criteria": "Worth", "judge": honest, "rounds": 2, "concurrency": 1, "store": None}
+    with pytest.raises(RunStoppedError) as stopped:
+        rank(worth(9), group_size=3, max_calls=3, **options)
+    with pytest.raises(RunStoppedError) as later:
+        rank(worth(7), group_size=4, max_calls=2, **options)
+
+    none, most = (RankedProfiles(error.value.run) for error in (stopped, later))
+
+    assert none.order == ()
+    assert sorted(map(len, none.ranks.apart)) == [3, 3, 3]
+    assert "no ranks: the profiles are in 3 sets, and none was compared with one of another set" in none.report()
+    assert [one.rank for one in most] == [1, 2, 3, 4, None, None, None]  # the set with more than half has ranks
+    assert [len(one) for one in most.ranks.apart] == [3]
+    assert "3 profiles without a rank, because they were compared with none of the others: " in most.report()
+    assert rank(worth(7), group_size=4, **options).ranks.apart == ()
+
+
 def test_a_profile_in_one_group_only_has_no_interval() -> None:
     ranked = rank(worth(4), criteria="Worth", judge=honest, rounds=1, store=None)
 

@@ -69,10 +69,10 @@ class _Fit:
 
     def __init__(self, participants: _Participants, tally: Tally, design: RankingDesign) -> None:
         self._participants, self._tally, self._seed = participants, tally, design.seed
-        self._numbers = np.flatnonzero(np.array(tally.ranked))
+        self._numbers, self._apart = _compared(tally)
         self._rankings = as_independent(tally.rankings(self._numbers))
         self._fitted = learned_fit(self._rankings)
-        judged = self._rankings.judgments >= _LEAST_GROUPS
+        judged = bool(self._rankings.blocks) and self._rankings.judgments >= _LEAST_GROUPS
         self._spans = (
             rank_spans(self._rankings, self._fitted, draws=DRAWS, level=LEVEL, seed=design.seed) if judged else None
         )
@@ -93,6 +93,7 @@ class _Fit:
             groups=tally.groups,
             rounds=tally.rounds,
             failed=tally.failures,
+            apart=tuple(tuple(self._participants.names[number] for number in one.tolist()) for one in self._apart),
             refused=tuple(self._participants.names[number] for number in sorted(tally.failed_groups.to_blame)),
             pending=tally.pending,
             total_retries=tally.retries,
@@ -109,7 +110,8 @@ class _Fit:
         participants, tally = self._participants, self._tally
         ranks, _ = ranks_of(self._fitted.values)
         order = _ordered(ranks, NamesInOrder(participants.names, self._numbers))
-        unranked = sorted(np.flatnonzero(np.array(tally.ranked) == 0).tolist(), key=participants.names.__getitem__)
+        others = np.setdiff1d(np.arange(len(tally.ranked)), self._numbers)
+        unranked = sorted(others.tolist(), key=participants.names.__getitem__)
         numbers = np.concatenate([self._numbers[order], np.array(unranked, dtype=np.int64)])
         best, worst = self._ends(order)
         place_of = np.empty_like(numbers)
@@ -145,8 +147,9 @@ class _Fit:
         """Return the win rates of pairs: as they were, and what they would be if all texts were equally long."""
         scores: dict[int, Scores] = {}
         rivals: dict[int, list[int]] = {}
-        firsts, seconds = (np.searchsorted(self._numbers, side).tolist() for side in self._tally.pairs)
-        for first, second, share in zip(firsts, seconds, self._tally.shares, strict=True):
+        kept = np.isin(np.array(self._tally.pairs[0], dtype=np.int64), self._numbers)
+        firsts, seconds = (np.searchsorted(self._numbers, np.array(side)[kept]).tolist() for side in self._tally.pairs)
+        for first, second, share in zip(firsts, seconds, np.array(self._tally.shares)[kept].tolist(), strict=True):
             for place, rival, won in ((first, second, share), (second, first, 1 - share)):
                 scores.setdefault(place, Scores()).add(won)
                 rivals.setdefault(place, []).append(rival)
@@ -186,6 +189,22 @@ class _Fit:
                 tier, first = tier + 1, place
             tiers[place] = tier
         return tiers
+
+
+def _compared(tally: Tally) -> tuple[Numbers, list[Numbers]]:
+    """Return those that were compared with each other, if only by way of others; and the sets that were not.
+
+    Ranks compare all with all, so there are none between sets. The set with more than half of all has ranks.
+    """
+    ranked = np.flatnonzero(np.array(tally.ranked))
+    labels = tally.rankings(ranked).sets()
+    sets = [ranked[labels == label] for label in np.unique(labels)]
+    if len(sets) < 2:
+        return ranked, []
+    largest = max(sets, key=len)
+    if 2 * len(largest) <= len(ranked):
+        return ranked[:0], sets
+    return largest, [one for one in sets if one is not largest]
 
 
 def _ordered(ranks: Numbers, names: Sequence[str]) -> Numbers:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import PlannedCase, RunRecord
 from evenhand.domain.run_kind import PROFILES, RANKING
 from evenhand.engine.job import Job
@@ -39,7 +40,13 @@ class Rounds:
     def first(self) -> Iterator[PlannedCase]:
         """Return the groups of the first round."""
         entrants = self._all()
-        return self._cases(0, self.design.groups(0, SoFar.nothing(entrants.count)), first=0)
+        groups = self.design.groups(0, SoFar.nothing(entrants.count))
+        if self.design.rounds == 1 and len(groups) > 1 and self.design.name != "staged":
+            raise ConfigError(
+                f"rounds is 1, and {entrants.count:,} profiles are more than one group of {self.design.group_size}: "
+                "those of different groups would never be compared, and have no joint ranks; set rounds to 2 or more"
+            )
+        return self._cases(0, groups, first=0)
 
     def every(self) -> Iterator[PlannedCase]:
         """Yield groups in the number and sizes of all rounds; the members of later rounds are not known yet."""

@@ -30,6 +30,7 @@ from evenhand.stats.bias import SIGN
 MOST_SHOWN: Final = 50
 _ID: Final = 60
 _FAILED_SHOWN: Final = 10
+_SETS_SHOWN: Final = 3
 _ERROR: Final = 200
 
 
@@ -115,13 +116,28 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
         yield f"{failed} (evenhand resume --retry-errors asks again)"
     if ranks.refused:
         yield f"refused by the judge, even beside a profile that it had ranked before: {_names(ranks.refused)}"
-    refused = frozenset(ranks.refused)
+    if ranks.apart:
+        yield _apart_sentence(ranks)
+    refused = frozenset(ranks.refused).union(*ranks.apart)
     if unranked := [identity for identity in ranks.profiles.without_rank if identity not in refused]:
         yield f"unranked, because none of their groups was ranked: {_names(unranked)}"
     if ranks.profiles.without_interval:
         yield "no interval where a profile was in fewer than two groups; more rounds give one"
     if ranks.total_retries:
         yield f"{counted(ranks.total_retries, 'reply', 'replies')} could not be used; the judge was asked again"
+
+
+def _apart_sentence(ranks: Ranks) -> str:
+    sets = "; ".join(_names(one) for one in ranks.apart[:_SETS_SHOWN])
+    more = f"; and {len(ranks.apart) - _SETS_SHOWN:,} more sets" if len(ranks.apart) > _SETS_SHOWN else ""
+    if ranks.order:
+        count = counted(sum(map(len, ranks.apart)), "profile")
+        apart = f"{count} without a rank, because they were compared with none of the others"
+    else:
+        apart = (
+            f"no ranks: the profiles are in {len(ranks.apart):,} sets, and none was compared with one of another set"
+        )
+    return f"{apart}: {sets}{more}; more rounds join them"
 
 
 def _names(ids: Sequence[str]) -> str:

@@ -202,10 +202,10 @@ class Ranks:
 
     ``agreement`` says whether the judge can be told from one that shuffles. ``cycles`` are some in which each was
     preferred to the next and the last to the first, out of ``in_cycles`` profiles among the best 500; both are empty
-    where the judge's noise explains them. ``groups`` counts those that were formed so far, ``failed`` where the judge
-    failed, ``pending`` those that are not judged yet, in so many ``rounds``. The judge ``refused`` some profiles even
-    beside one that it had ranked before. ``errors`` has the id of a group and what went wrong, of the
-    first fifty that failed.
+    where the judge's noise explains them. ``groups`` counts those that were formed so far, in so many ``rounds``,
+    ``failed`` where the judge failed, and ``pending`` those not judged yet. The judge ``refused`` some profiles
+    even beside one that it had ranked before. Those that are ``apart`` were compared within their set only, and have no
+    joint ranks. ``errors`` has the id of a group and what went wrong, of the first fifty that failed.
     """
 
     profiles: Places
@@ -214,6 +214,7 @@ class Ranks:
     failed: int
     pending: int
     refused: tuple[str, ...]
+    apart: tuple[tuple[str, ...], ...]
     total_retries: int
     errors: tuple[tuple[str, str], ...]
     agreement: Agreement
@@ -240,6 +241,7 @@ class Ranks:
             "failed_groups": self.failed,
             "pending_groups": self.pending,
             "refused": list(self.refused),
+            "apart": [list(one) for one in self.apart],
             "total_retries": self.total_retries,
             "errors": [{"group": group, "error": error} for group, error in self.errors],
             "tiers": self.tiers,

@@ -70,6 +70,7 @@ class RankingNumbersShape(Shape):
     failed_groups: int
     pending_groups: int
     refused: list[str]
+    apart: list[list[str]]
     total_retries: int
     tiers: int
     agreement: RoundAgreementShape
