@@ -85,6 +85,20 @@ class Block(NamedTuple):
             slots[row, there] = np.asarray(where)[begins[there] + row]
         return cls(members, slots, np.array(weights), np.array(units))
 
+    def beside(self, other: Block, *, filler: int) -> Block:
+        """Return the rankings of both in one block."""
+        rows = max(len(self.members), len(other.members))
+        members, slots = (
+            [np.pad(one, ((0, rows - len(one)), (0, 0)), constant_values=empty) for one in both]
+            for both, empty in (((self.members, other.members), filler), ((self.slots, other.slots), 0))
+        )
+        return Block(
+            np.concatenate(members, axis=1),
+            np.concatenate(slots, axis=1),
+            np.concatenate((self.weights, other.weights)),
+            np.concatenate((self.units, other.units)),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rankings:
@@ -112,6 +126,16 @@ class Rankings:
         """Return these rankings and later ones, which come from other judgments."""
         blocks = (block._replace(units=block.units + self.judgments) for block in later.blocks)
         return replace(self, judgments=self.judgments + later.judgments, blocks=(*self.blocks, *blocks))
+
+    def in_few_blocks(self) -> Rankings:
+        """Return the rankings with small blocks put together, for each takes time of its own."""
+        blocks: list[Block] = []
+        for block in self.blocks:
+            if blocks and len(blocks[-1].weights) + len(block.weights) <= _BLOCK:
+                blocks[-1] = blocks[-1].beside(block, filler=self.count)
+            else:
+                blocks.append(block)
+        return replace(self, blocks=tuple(blocks))
 
     def among(self, numbers: Numbers) -> Rankings:
         """Return the rankings of some with the members numbered by their place among ``numbers``, which are in order.

@@ -15,7 +15,7 @@ from evenhand.profiles.ranking.design import SoFar
 from evenhand.profiles.ranking.failed_groups import FailedGroups
 from evenhand.profiles.ranking.groups import Group
 from evenhand.stats.bias import Slots, SlotTest, flip_test
-from evenhand.stats.plackett_luce import Ranking, Rankings
+from evenhand.stats.plackett_luce import Ranking, Rankings, Strengths
 from evenhand.stats.strength_posterior import learned_fit
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Tally:
         self._slots = Slots()
         self._for_first = self._for_second = 0
         self._said: dict[int, Rankings] = {}
+        self._fitted: Strengths | None = None
 
     def take_in(self, groups: Iterable[Group]) -> None:
         """Count groups, and keep what the judge said of them."""
@@ -57,7 +58,8 @@ class Tally:
 
     def rankings(self, numbers: Numbers) -> Rankings:
         """Return what the judge said, profiles being numbered by their place among ``numbers``, which are in order."""
-        return functools.reduce(Rankings.and_those, self._said.values(), Rankings(count=_NOBODY)).among(numbers)
+        said = functools.reduce(Rankings.and_those, self._said.values(), Rankings(count=_NOBODY))
+        return said.among(numbers).in_few_blocks()
 
     def rounds_among(self, numbers: Numbers) -> Iterator[tuple[int, Rankings]]:
         """Yield what the judge said in each round, the first being number 0, profiles being numbered likewise."""
@@ -113,9 +115,10 @@ class Tally:
     def so_far(self, count: int) -> SoFar:
         """Return what is known of so many profiles before the next round."""
         self._make_room(count)
-        strengths = learned_fit(self.rankings(np.arange(count))).values
+        # Each round changes little, and the last fit is where the next begins.
+        self._fitted = learned_fit(self.rankings(np.arange(count)), start=self._fitted)
         return SoFar(
-            strengths=array("d", strengths),
+            strengths=array("d", self._fitted.values),
             shown=self.shown,
             ranked=self.in_groups,
             met=self._met,
