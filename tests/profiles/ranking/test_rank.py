@@ -251,7 +251,7 @@ def test_cycles_are_told() -> None:
         return json.dumps({"reasoning": "", "winner": "A" if beats[a] == b else "B"})
 
     profiles = [Profile(id=name, text=name) for name in beats]
-    ranked = rank(profiles, criteria="Strength", judge=judge, group_size=2, rounds=3, store=None)
+    ranked = rank(profiles, criteria="Strength", judge=judge, group_size=2, rounds=9, store=None)
 
     (cycle,) = ranked.cycles
     assert sorted(cycle) == ["paper", "rock", "scissors"]
