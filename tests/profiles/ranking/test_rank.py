@@ -143,6 +143,14 @@ def test_where_every_group_failed_nobody_has_a_rank(tmp_path: Path) -> None:
     assert "unranked, because none of their groups was ranked" in page
 
 
+def test_a_report_begins_with_whether_the_judge_agrees_with_itself(tmp_path: Path) -> None:
+    ranked = rank(worth(8), criteria="Worth", judge=honest, group_size=4, rounds=4, store=None)
+
+    for name in ("ranking.html", "ranking.md"):
+        text = ranked.save(tmp_path / name).read_text()
+        assert 0 < text.index("the judge agrees with itself from round to round on") < text.index("strength")
+
+
 def test_one_round_in_several_groups_is_refused_before_anybody_is_asked() -> None:
     with pytest.raises(
         ConfigError, match="rounds is 1, and 12 profiles are more than one group of 4: those of different"

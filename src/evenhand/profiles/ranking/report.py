@@ -216,8 +216,9 @@ MOST_DRAWN: Final = 200
 
 def section(ranks: Ranks, design: RankingDesign, *, most: int = MOST_DRAWN) -> Markup:
     """Show a ranking; what models and users wrote is only ever text."""
-    others = [shown(block) for block in blocks(ranks, design, most=most) if not isinstance(block, Grid)]
-    return tag("section", _leaderboard(ranks, design, most), *_slots(ranks), *others, class_="outcome leaderboard")
+    first, *others = (shown(block) for block in blocks(ranks, design, most=most) if not isinstance(block, Grid))
+    leaderboard = _leaderboard(ranks, design, most)
+    return tag("section", first, leaderboard, *_slots(ranks), *others, class_="outcome leaderboard")
 
 
 def _leaderboard(ranks: Ranks, design: RankingDesign, most: int) -> Markup:
