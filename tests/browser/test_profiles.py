@@ -220,7 +220,7 @@ def test_a_row_opens_to_show_text_attributes_and_reasons(visit: Visit, site: Sit
 
     expect(row.get_by_text("worth 3")).to_be_visible()
     expect(row.get_by_role("heading", name="What the judge said")).to_be_visible()
-    expect(row.locator("li")).to_have_count(6)
+    expect(row.locator("li")).to_have_count(8)
     expect(row.get_by_text("More years.").first).to_be_visible()
 
 
