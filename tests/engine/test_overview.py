@@ -274,7 +274,7 @@ def test_a_large_run_that_goes_on_is_listed_without_being_read(
 
     assert counted.tally is not None
     assert (listed.tally, listed.evaluations) == (None, CASES * PLACES * REPEAT)
-    assert listed.line().endswith("  5       –     –  20 evaluations so far")
+    assert listed.line().endswith("  5       –      –  20 evaluations so far")
     assert listed.as_dict()["summary"] is None
     assert [one for one in read if "content" in one and "FROM runs" not in one] == []
 

@@ -279,7 +279,9 @@ WORDS: Final = (
     ),
     Word(
         label="agreement",
-        sentence="The share of the judge's pairwise statements with which the ranking agrees.",
+        sentence=(
+            "How often what the judge said in earlier rounds predicts what it says of two profiles later; chance is 50 %."
+        ),
         link="/help/ranking#what-the-numbers-mean",
     ),
     Word(

@@ -113,7 +113,7 @@ def test_a_judge_that_goes_by_the_slot_gets_no_leaderboard_either() -> None:
     assert [one.position_bias.found for one in found] == [True] * 10
     told = [one for one in found if not one.agreement.beats_chance]
     assert len(told) >= 8
-    assert all("it goes by the slot in which a profile is shown" in headline(one.ranks) for one in told)
+    assert all("the judge goes by the slot in which a profile is shown" in headline(one.ranks) for one in told)
 
 
 @pytest.mark.parametrize(

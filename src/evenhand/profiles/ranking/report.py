@@ -153,8 +153,9 @@ def headline(ranks: Ranks) -> str:
     if agreement.beats_chance:
         return f"the judge agrees with itself from round to round on {_predicted(agreement)}"
     told = "the judge cannot be told from one that shuffles"
-    why = ": it goes by the slot in which a profile is shown" if ranks.position.found else ""
-    return f"no order: {told}{why}. From round to round it agrees with itself on {_predicted(agreement)}"
+    if ranks.position.found:
+        told = "the judge goes by the slot in which a profile is shown, and otherwise might as well shuffle"
+    return f"no order: {told}. From round to round it agrees with itself on {_predicted(agreement)}"
 
 
 def _predicted(agreement: Agreement) -> str:
