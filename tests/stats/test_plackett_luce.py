@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from evenhand.stats import plackett_luce
-from evenhand.stats.plackett_luce import Ranking, Rankings, fit
+from evenhand.stats import rankings
+from evenhand.stats.plackett_luce import fit
+from evenhand.stats.rankings import Ranking, Rankings
 from evenhand.stats.strength_posterior import learned_fit, rank_spans, ranks_of
 
 
@@ -145,7 +146,7 @@ def test_intervals_on_ranks_hold_the_true_rank_about_as_often_as_they_say(
 @pytest.mark.slow
 def test_rankings_in_many_blocks_are_fitted_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = simulated(seed=5, count=53, rounds=6)
-    monkeypatch.setattr(plackett_luce, "_BLOCK", 7)
+    monkeypatch.setattr(rankings, "_BLOCK", 7)
     parted, _ = simulated(seed=5, count=53, rounds=6)
     at_once, in_parts = learned_fit(whole), learned_fit(parted)
 

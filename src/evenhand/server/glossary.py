@@ -279,9 +279,7 @@ WORDS: Final = (
     ),
     Word(
         label="agreement",
-        sentence=(
-            "How often what the judge said earlier predicts what it says of two profiles later; chance would be 50 %."
-        ),
+        sentence="How often what the judge said earlier predicts what it says of two profiles later; chance is 50 %.",
         link="/help/ranking#what-the-numbers-mean",
     ),
     Word(

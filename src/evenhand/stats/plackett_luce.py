@@ -7,21 +7,15 @@ A term for the slot in which something was shown takes up what a judge adds for 
 
 from __future__ import annotations
 
-import itertools
-from array import array
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from evenhand.stats.rankings import Block, Rankings
 
-    Floats = NDArray[np.float64]
-    Singles = NDArray[np.float32]
-    Numbers = NDArray[np.integer[Any]]
+if TYPE_CHECKING:
+    from evenhand.stats.rankings import Floats, Singles
 
 # The precision of the normal distribution that strengths are taken to come from, where nothing is known of it.
 PRIOR: Final = 0.3
@@ -37,149 +31,6 @@ _SOLVED: Final = 1e-6
 _FEW: Final = 64
 # Within a group, utilities may lie so far apart.
 _WIDEST: Final = 300.0
-# So many rankings are worked on at a time.
-_BLOCK: Final = 1024
-
-
-class Ranking(NamedTuple):
-    """Some of all, by their numbers, the best first.
-
-    ``slots`` says where each was shown, from 0.5 (first) to -0.5 (last); 0 where none was before another. What
-    belongs to the same ``unit`` comes from one judgment: both orders of a pair, the halves of a tie. It comes together.
-    """
-
-    members: Sequence[int]
-    slots: Sequence[float]
-    weight: float = 1.0
-    unit: int = 0
-
-
-class Block(NamedTuple):
-    """Some rankings as arrays: a column each, filled up with a member that is never chosen.
-
-    Sums run down the columns, which is many times as fast as along short rows.
-    """
-
-    members: Numbers
-    slots: Singles
-    weights: Floats
-    units: Numbers
-
-    @classmethod
-    def of(cls, rankings: Iterable[Ranking], filler: int) -> Block:
-        """Put rankings into arrays, as they come."""
-        who, where, sizes, weights, units = array("i"), array("d"), array("i"), array("d"), array("q")
-        for ranking in rankings:
-            who.extend(ranking.members)
-            where.extend(ranking.slots)
-            sizes.append(len(ranking.members))
-            weights.append(ranking.weight)
-            units.append(ranking.unit)
-        lengths = np.array(sizes)
-        shape = (int(lengths.max(initial=0)), len(lengths))
-        members, slots = np.full(shape, filler, dtype=np.int32), np.zeros(shape, dtype=np.float32)
-        begins = np.cumsum(lengths) - lengths
-        for row in range(shape[0]):
-            there = lengths > row
-            members[row, there] = np.asarray(who)[begins[there] + row]
-            slots[row, there] = np.asarray(where)[begins[there] + row]
-        return cls(members, slots, np.array(weights), np.array(units))
-
-    def beside(self, other: Block, *, filler: int) -> Block:
-        """Return the rankings of both in one block."""
-        rows = max(len(self.members), len(other.members))
-        members, slots = (
-            [np.pad(one, ((0, rows - len(one)), (0, 0)), constant_values=empty) for one in both]
-            for both, empty in (((self.members, other.members), filler), ((self.slots, other.slots), 0))
-        )
-        return Block(
-            np.concatenate(members, axis=1),
-            np.concatenate(slots, axis=1),
-            np.concatenate((self.weights, other.weights)),
-            np.concatenate((self.units, other.units)),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rankings:
-    """Rankings of some out of ``count``, from so many ``judgments``.
-
-    They come in blocks: there may be millions, and what is worked out on the way to a fit takes ten times their room.
-    """
-
-    count: int
-    judgments: int = 0
-    blocks: tuple[Block, ...] = ()
-
-    @classmethod
-    def of(cls, rankings: Iterable[Ranking], count: int) -> Rankings:
-        """Put rankings into arrays, as they come."""
-        units = itertools.groupby(rankings, key=attrgetter("unit"))
-        numbered = (ranking._replace(unit=number) for number, (_, alike) in enumerate(units) for ranking in alike)
-        blocks = []
-        while len((block := Block.of(itertools.islice(numbered, _BLOCK), count)).weights):
-            blocks.append(block)
-        judgments = int(blocks[-1].units[-1]) + 1 if blocks else 0
-        return cls(count=count, judgments=judgments, blocks=tuple(blocks))
-
-    def and_those(self, later: Rankings) -> Rankings:
-        """Return these rankings and later ones, which come from other judgments."""
-        blocks = (block._replace(units=block.units + self.judgments) for block in later.blocks)
-        return replace(self, judgments=self.judgments + later.judgments, blocks=(*self.blocks, *blocks))
-
-    def in_few_blocks(self) -> Rankings:
-        """Return the rankings with small blocks put together, for each takes time of its own."""
-        blocks: list[Block] = []
-        for block in self.blocks:
-            if blocks and len(blocks[-1].weights) + len(block.weights) <= _BLOCK:
-                blocks[-1] = blocks[-1].beside(block, filler=self.count)
-            else:
-                blocks.append(block)
-        return replace(self, blocks=tuple(blocks))
-
-    def among(self, numbers: Numbers) -> Rankings:
-        """Return the rankings of some with the members numbered by their place among ``numbers``, which are in order.
-
-        Of a ranking, either all members are among them or none.
-        """
-        padded = np.append(numbers, self.count)
-        blocks = []
-        for block in self.blocks:
-            places = np.searchsorted(padded, block.members).astype(np.int32)
-            kept = padded[places[0]] == block.members[0]
-            if kept.all():
-                blocks.append(block._replace(members=places))
-            elif kept.any():
-                blocks.append(Block(places[:, kept], block.slots[:, kept], block.weights[kept], block.units[kept]))
-        return replace(self, count=len(numbers), blocks=tuple(blocks))
-
-    def sets(self) -> Numbers:
-        """Return a number for each member, the same for all that were compared, if only by way of others."""
-        labels = np.arange(self.count + 1)
-        while True:
-            before = labels.copy()
-            for block in self.blocks:
-                least = np.broadcast_to(labels[block.members].min(axis=0), block.members.shape)
-                np.minimum.at(labels, block.members, least)
-                labels[-1] = self.count  # the filler is compared with nobody
-            labels = labels[labels]
-            if (labels == before).all():
-                return labels[:-1]
-
-    def weighted(self, weight: float) -> Rankings:
-        """Return the rankings, each counting for so much of what it did."""
-        blocks = (block._replace(weights=block.weights * weight) for block in self.blocks)
-        return replace(self, blocks=tuple(blocks))
-
-    def without_slots(self) -> Rankings:
-        """Return the rankings as if nobody had been shown before another."""
-        blocks = (block._replace(slots=np.zeros_like(block.slots)) for block in self.blocks)
-        return replace(self, blocks=tuple(blocks))
-
-    @property
-    def has_slots(self) -> bool:
-        """Whether some members were shown before others."""
-        return any(block.slots.any() for block in self.blocks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +50,7 @@ class Strengths:
 def fit(rankings: Rankings, *, prior: float, start: Strengths | None = None) -> Strengths:
     """Find the strengths that make the rankings most likely, given the prior; 0 for those that are in none.
 
+    >>> from evenhand.stats.rankings import Ranking
     >>> seven_of_ten = [Ranking((0, 1), (0, 0), 7.0), Ranking((1, 0), (0, 0), 3.0)]
     >>> fitted = fit(Rankings.of(seven_of_ten, 2), prior=0)
     >>> round(float(fitted.values[0] - fitted.values[1]), 4)
@@ -224,6 +76,7 @@ def fit(rankings: Rankings, *, prior: float, start: Strengths | None = None) -> 
 def log_likelihood(rankings: Rankings, strengths: Strengths) -> float:
     """Return the logarithm of how likely the rankings are, and the strengths by their prior.
 
+    >>> from evenhand.stats.rankings import Ranking
     >>> even = Strengths(values=np.zeros(2), prior=0.0)
     >>> round(log_likelihood(Rankings.of([Ranking((0, 1), (0, 0))], 2), even), 4)
     -0.6931

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from evenhand.stats.distributions import z_quantile
-from evenhand.stats.plackett_luce import PRIOR, Rankings, Slope, Strengths, fit, log_likelihood
+from evenhand.stats.plackett_luce import PRIOR, Slope, Strengths, fit, log_likelihood
+from evenhand.stats.rankings import Rankings
 
 if TYPE_CHECKING:
-    from evenhand.stats.plackett_luce import Floats, Numbers
+    from evenhand.stats.rankings import Floats, Numbers
 
 # Strengths that differ by less are equal: far more than the fit's own error, far less than any evidence.
 EQUAL: Final = 1e-6

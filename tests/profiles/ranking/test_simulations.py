@@ -14,7 +14,7 @@ from evenhand.profiles.ranking.design import RankingDesign, SoFar
 from evenhand.profiles.ranking.groups import Group
 from evenhand.profiles.ranking.tally import Tally
 from evenhand.stats.bias import Slots
-from evenhand.stats.plackett_luce import Ranking
+from evenhand.stats.rankings import Ranking
 
 COUNT = 1000
 SLOPE = 2.0  # right about 0.83 of all pairs

@@ -19,10 +19,11 @@ from evenhand.domain.summary import Interval
 from evenhand.profiles.ranking.result import LEVEL, Agreement
 from evenhand.stats.distributions import z_quantile
 from evenhand.stats.intervals import Scores
-from evenhand.stats.plackett_luce import PRIOR, Rankings, fit
+from evenhand.stats.plackett_luce import PRIOR, fit
+from evenhand.stats.rankings import Rankings
 
 if TYPE_CHECKING:
-    from evenhand.stats.plackett_luce import Floats, Numbers
+    from evenhand.stats.rankings import Floats, Numbers
 
 # With so many groups by lot, those of other rounds are not needed; with so many, neither are further rounds.
 _ENOUGH: Final = 40

@@ -13,7 +13,7 @@ from evenhand.domain.case import Profile
 from evenhand.domain.errors import ConfigError
 
 if TYPE_CHECKING:
-    from evenhand.stats.plackett_luce import Numbers
+    from evenhand.stats.rankings import Numbers
 
 
 class Names:

@@ -24,7 +24,7 @@ from evenhand.stats.intervals import Scores
 from evenhand.stats.strength_posterior import as_independent, learned_fit, rank_spans, ranks_of
 
 if TYPE_CHECKING:
-    from evenhand.stats.plackett_luce import Numbers
+    from evenhand.stats.rankings import Numbers
 
 # With one ranking, nothing says how sure it is.
 _LEAST_GROUPS: Final = 2

@@ -13,7 +13,7 @@ from evenhand.domain.run import CaseResult, PlannedCase
 from evenhand.evaluators.group_ranking import MEMBERS, ORDER
 from evenhand.evaluators.pairwise import PLACES
 from evenhand.profiles.ranking.entrants import MOST_ENTRANTS, Entrant
-from evenhand.stats.plackett_luce import Ranking
+from evenhand.stats.rankings import Ranking
 
 ROUND: Final = "round"
 # Of a part of a group that failed: the id of that group, and the number of the only member that is under suspicion.

@@ -12,7 +12,8 @@ from evenhand.profiles.ranking.result import LEVEL, LengthEffect
 from evenhand.stats.distributions import t_quantile
 
 if TYPE_CHECKING:
-    from evenhand.stats.plackett_luce import Floats, Strengths
+    from evenhand.stats.plackett_luce import Strengths
+    from evenhand.stats.rankings import Floats
 
 # Fewer profiles, or texts that are all about as long, say nothing of length.
 LEAST_PROFILES: Final = 10

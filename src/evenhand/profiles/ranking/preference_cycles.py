@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from evenhand.profiles.ranking.result import MOST_IN_CYCLES
-from evenhand.stats.plackett_luce import Block, Rankings, Strengths
+from evenhand.stats.plackett_luce import Strengths
+from evenhand.stats.rankings import Block, Rankings
 
 if TYPE_CHECKING:
-    from evenhand.stats.plackett_luce import Floats, Numbers
+    from evenhand.stats.rankings import Floats, Numbers
 
 # One in forty would go round more than all of the others by chance.
 _SIMULATED: Final = 39

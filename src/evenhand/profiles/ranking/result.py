@@ -10,7 +10,7 @@ from evenhand.domain.summary import Interval
 from evenhand.stats.bias import SlotTest
 
 if TYPE_CHECKING:
-    from evenhand.stats.plackett_luce import Floats, Numbers
+    from evenhand.stats.rankings import Floats, Numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

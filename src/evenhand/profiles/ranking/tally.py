@@ -15,11 +15,12 @@ from evenhand.profiles.ranking.design import SoFar
 from evenhand.profiles.ranking.failed_groups import FailedGroups
 from evenhand.profiles.ranking.groups import Group
 from evenhand.stats.bias import Slots, SlotTest, flip_test
-from evenhand.stats.plackett_luce import Ranking, Rankings, Strengths
+from evenhand.stats.plackett_luce import Strengths
+from evenhand.stats.rankings import Ranking, Rankings
 from evenhand.stats.strength_posterior import learned_fit
 
 if TYPE_CHECKING:
-    from evenhand.stats.plackett_luce import Numbers
+    from evenhand.stats.rankings import Numbers
 
 MOST_ERRORS: Final = 50
 _SHARES: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
