@@ -38,13 +38,13 @@ _FEW: Final = 64
 _PROBES: Final = 8
 
 
-def learned_fit(rankings: Rankings, *, start: Strengths | None = None) -> Strengths:
+def learned_fit(rankings: Rankings) -> Strengths:
     """Fit with a prior as wide as the strengths turn out to be, learned from the rankings themselves.
 
     A judge that hardly contradicts itself gets a wide one, and the order that it meant; one that is all noise a narrow
     one, and strengths close together.
     """
-    fitted = fit(rankings, prior=PRIOR if start is None else start.prior, start=start)
+    fitted = fit(rankings, prior=PRIOR)
     for _ in range(_MOST_LESSONS if rankings.blocks else 0):
         known = rankings.count - fitted.prior * _total_variance(rankings, fitted)
         squares = float((fitted.values**2).sum())

@@ -71,12 +71,12 @@ def test_the_leaderboard_has_the_best_first_and_the_plan_stands_before_it(
 
 
 def test_pairs_are_asked_in_both_orders(people: Path, judge: Any, command: Callable[..., Any]) -> None:
-    done = command("rank", "people.jsonl", *USUAL, "--group-size", "2", "--rounds", "2", "--json")
+    done = command("rank", "people.jsonl", *USUAL, "--group-size", "2", "--rounds", "5", "--json")
 
     assert done.code == 0
-    assert len(judge.asked) == 2 * 2 * 6
-    assert done.json["ranking"]["groups"] == 12
-    assert {one["groups"] for one in done.json["profiles"]} == {2}
+    assert len(judge.asked) == 2 * 5 * 6
+    assert done.json["ranking"]["groups"] == 30
+    assert {one["groups"] for one in done.json["profiles"]} == {5}
     assert all(one["win_rate_interval"] for one in done.json["profiles"])
 
 

@@ -15,7 +15,6 @@ from evenhand.profiles.ranking.design import SoFar
 from evenhand.profiles.ranking.failed_groups import FailedGroups
 from evenhand.profiles.ranking.groups import Group
 from evenhand.stats.bias import Slots, SlotTest, flip_test
-from evenhand.stats.plackett_luce import Strengths
 from evenhand.stats.rankings import Ranking, Rankings
 from evenhand.stats.strength_posterior import learned_fit
 
@@ -49,7 +48,6 @@ class Tally:
         self._slots = Slots()
         self._for_first = self._for_second = 0
         self._said: dict[int, Rankings] = {}
-        self._fitted: Strengths | None = None
 
     def take_in(self, groups: Iterable[Group]) -> None:
         """Count groups, and keep what the judge said of them."""
@@ -116,10 +114,9 @@ class Tally:
     def so_far(self, count: int) -> SoFar:
         """Return what is known of so many profiles before the next round."""
         self._make_room(count)
-        # Each round changes little, and the last fit is where the next begins.
-        self._fitted = learned_fit(self.rankings(np.arange(count)), start=self._fitted)
+        strengths = learned_fit(self.rankings(np.arange(count))).values
         return SoFar(
-            strengths=array("d", self._fitted.values),
+            strengths=array("d", strengths),
             shown=self.shown,
             ranked=self.in_groups,
             met=self._met,
