@@ -79,8 +79,9 @@ def test_a_judge_that_shuffles_gets_no_leaderboard(count: int, runs: int, option
     """Before: two tiers in 99 % of runs, and "agrees with 71 to 75 %"."""
     found = [ranked(seed, count, 0.0, **options) for seed in range(100, 100 + runs)]
 
-    assert share([bool(one.agreement.beats_chance) for one in found]) <= 0.10  # of 0.025 that are expected
-    assert share([one.tiers > 1 for one in found]) <= 0.05
+    # One in forty is said to beat chance; of so few runs, more than this come in one of a hundred times.
+    assert sum(bool(one.agreement.beats_chance) for one in found) <= 2 + runs // 30
+    assert all(one.tiers == 0 for one in found if not one.agreement.beats_chance)
     shares = [one.agreement.share or 0 for one in found]
     assert 0.48 <= sum(shares) / len(shares) <= 0.52
     one = next(one for one in found if not one.agreement.beats_chance)
