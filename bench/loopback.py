@@ -11,6 +11,7 @@ import json
 import re
 import threading
 import time
+from collections import Counter
 from typing import Any
 
 # What each call is said to have used.
@@ -22,6 +23,7 @@ class LoopbackJudge:
 
     def __init__(self, delay: float = 0.002) -> None:
         self.calls: list[float] = []
+        self.questions: Counter[str] = Counter()
         self.keys: set[str] = set()
         self.in_flight = self.most_in_flight = 0
         self.delay = delay
@@ -65,6 +67,7 @@ class LoopbackJudge:
 
     async def _take(self, request: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         self.calls.append(time.monotonic())
+        self.questions[str(request["messages"][-1])] += 1
         number = len(self.calls)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)

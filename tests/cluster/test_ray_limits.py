@@ -114,6 +114,9 @@ def test_a_provider_that_is_gone_is_waited_for_by_all(suite: Suite, cluster: Ray
     assert [outage.lasted is None for outage in told] == [True, False]
     assert store.extent(run) == (60, 60)
     assert not any(each.evaluation.error for result in store.results(run) for each in result.judgments)
-    assert len(provider.calls) == 61  # with the probe that found it back
+    # All cases were asked once, and the probe that found it back; a try that ends late may raise a doubt, and a second.
+    assert len(provider.questions) == 61
+    assert sum(asked > 1 for asked in provider.questions.values()) <= 1
+    assert len(provider.calls) <= 63
     # Each of those who asked tries again a few times; after that there are probes.
     assert len(provider.turned_away) <= 9 * 6
