@@ -69,12 +69,12 @@ def as_independent(rankings: Rankings) -> Rankings:
 
 def _together(rankings: Rankings) -> float:
     """Return the correlation of what the strengths leave unexplained in both orders of a pair."""
+    if any(len(block.members) != _PAIR for block in rankings.blocks):
+        return 0.0
     fitted = fit(rankings, prior=_CAUTIOUS)
     padded = np.append(fitted.values, 0.0)
     won, weights, chances = np.zeros((3, rankings.judgments, 2))
     for block in rankings.blocks:
-        if len(block.members) != _PAIR:
-            return 0.0
         is_lower = block.members[0] < block.members[1]  # all is said of the one with the lower number
         order = (block.units, np.where(np.where(is_lower, block.slots[0], block.slots[1]) > 0, 1, 0))
         first, second = padded[block.members] + fitted.position * block.slots
