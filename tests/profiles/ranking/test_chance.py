@@ -245,7 +245,7 @@ def test_few_profiles_or_equal_lengths_say_nothing_of_length() -> None:
     for found in (few, alike):
         assert found.length is None
         assert all(one.win_rate_without_length is None for one in found)
-        assert "length: whether it matters takes 10 profiles of clearly different lengths to tell" in found.report()
+        assert "length: cannot tell; that takes 10 or more profiles of clearly different lengths" in found.report()
 
 
 @pytest.mark.parametrize(("options", "most"), [({}, 1.35), ({"group_size": 2, "rounds": 20}, 1.6)], ids=str)

@@ -116,7 +116,7 @@ def test_a_leaderboard_says_how_far_the_judge_can_be_believed(client: TestClient
         "12 profiles ranked in",
         "The judge agrees with itself from round to round on ",
         "Position bias: ",
-        "Length: whether it matters takes 10 profiles of clearly different lengths to tell.",
+        "Length: cannot tell; that takes 10 or more profiles of clearly different lengths.",
         "Cycles: none beyond what noise explains.",
     ):
         assert said in told

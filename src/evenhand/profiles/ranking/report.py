@@ -184,7 +184,7 @@ def _trust(ranks: Ranks) -> Iterator[str]:
 
 def _length_sentence(ranks: Ranks) -> str:
     if ranks.length is None:
-        return f"length: whether it matters takes {LEAST_PROFILES} profiles of clearly different lengths to tell"
+        return f"length: cannot tell; that takes {LEAST_PROFILES} or more profiles of clearly different lengths"
     low, high = ranks.length.interval
     outcome = "only reading the texts shows whether this is deserved" if ranks.length.found else "no effect found"
     return (
