@@ -10,6 +10,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,21 @@ def test_what_two_checks_of_a_case_share_is_read_once(smollm: str) -> None:
     new = second.input_tokens - second.cached_tokens
     assert second.cached_tokens > 100
     assert new <= 40
+
+
+def test_a_check_does_not_depend_on_what_was_asked_before(smollm: str) -> None:
+    def probabilities(case: Case, *items: str) -> list[float | None]:
+        evaluation = scored(PromptEvaluator(judge=smollm, rubrics=items).evaluate(case))
+        return [check.probability for check in evaluation.checks]
+
+    other = replace(CANBERRA, id="sydney", candidate_answer="Sydney, and of that I am as certain as anybody can be.")
+    first = probabilities(CANBERRA, *ITEMS)
+    again = probabilities(CANBERRA, ITEMS[1])  # which was asked last
+    probabilities(other, ITEMS[0])
+    backwards = probabilities(CANBERRA, *ITEMS[::-1])
+
+    assert again == first[1:]
+    assert backwards == first[::-1]
 
 
 @pytest.mark.long

@@ -112,6 +112,7 @@ class Runtime:
 
     def _work(self) -> None:
         server: Any = None
+        last: dict[object, object] = {}  # what was asked last, by slot
         while True:
             body, answer, begun = self._line.get()
             if not answer.set_running_or_notify_cancel():
@@ -120,6 +121,10 @@ class Runtime:
                 if server is None:
                     server = self._loaded()
                 begun()
+                slot, messages = body.get("id_slot"), body.get("messages")
+                if messages is not None and messages == last.get(slot):
+                    server.handle_chat_completions(_shortened(body))
+                last[slot] = messages
                 answer.set_result(server.handle_chat_completions(body))
             except Exception as error:
                 answer.set_exception(error)
@@ -133,6 +138,8 @@ class Runtime:
         params.n_parallel = self._slots
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
         params.cache_ram_mib = 0  # of prompts that are over; what is shared with the next stays anyway
+        # With it, a probability depends on how much of the prompt was in memory, so on what was asked before.
+        params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.warmup = False
         params.verbosity = -1
         # The library opens a port on the loopback interface, which nobody else shall use.
@@ -145,6 +152,17 @@ class Runtime:
                 f"llama.cpp cannot load {self._path}: the file may be incomplete, or of a kind that it does not know"
                 f" ({error})"
             ) from None
+
+
+def _shortened(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a question whose last words are missing, to be asked before one that is asked twice in a row.
+
+    Of such a question only the last token would be read again, and a token that is read alone is read by other
+    arithmetic than several at once: the second reply would differ from the first.
+    """
+    *before, last = body["messages"]
+    kept = {key: body[key] for key in ("model", "id_slot") if key in body}
+    return {**kept, "messages": [*before, {**last, "content": last["content"][:-1]}], "max_tokens": 1}
 
 
 def _call_on(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
