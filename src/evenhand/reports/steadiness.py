@@ -163,7 +163,9 @@ def _tokens_text(part: Discarded) -> str:
 def _paid_text(part: Discarded) -> str:
     if not part.unpriced:
         return cost_text(part.known_cost)
-    return f"at least {cost_text(part.known_cost)}, since a price is unknown" if part.known_cost else cost_text(None)
+    if not part.known_cost:
+        return "at an unknown cost"
+    return f"at least {cost_text(part.known_cost)}, since a price is unknown"
 
 
 def rate_text(rate: Rate) -> str:

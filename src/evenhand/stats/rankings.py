@@ -134,6 +134,14 @@ class Rankings:
                 blocks.append(Block(places[:, kept], block.slots[:, kept], block.weights[kept], block.units[kept]))
         return replace(self, count=len(numbers), blocks=tuple(blocks))
 
+    def judgments_of(self, count: int) -> Numbers:
+        """Return the judgment in which each of the first ``count`` was ranked, the last if in several; -1 for none."""
+        found = np.full(count, -1, dtype=np.int32)
+        for block in self.blocks:
+            there = block.members < count
+            found[block.members[there]] = np.broadcast_to(block.units, block.members.shape)[there]
+        return found
+
     def sets(self) -> Numbers:
         """Return a number for each member, the same for all that were compared, if only by way of others."""
         labels = np.arange(self.count + 1)

@@ -136,6 +136,7 @@ def rank_spans(
         best.sort(axis=1)
         worst[:, 0] = np.maximum(worst[:, 0], last)
         worst.sort(axis=1)
+    del drawn  # it has three numbers for each entry of each ranking, and the next fit takes as many
     half = z_quantile(level) * _error_of_position(rankings, fitted, math.sqrt(of_position / draws))
     return Spans(
         best=best[:, -1].copy(),

@@ -89,6 +89,15 @@ def test_a_judge_that_shuffles_gets_no_leaderboard(count: int, runs: int, option
     assert "no tiers: the order may be chance" in one.report()
 
 
+def test_a_judge_without_noise_gets_the_order_in_which_the_profiles_are() -> None:
+    """Before, in half of the runs: in the others, some neighbours had never met."""
+    exact = []
+    for seed in range(700, 712):
+        found, true = ranked(seed, 100, 1e9), true_ranks(seed, 100)
+        exact.append(all(one.rank == true[one.id] for one in found))
+    assert sum(exact) >= 10
+
+
 @pytest.mark.parametrize(("count", "runs", "least", "options"), [
     (100, 12, 1.0, {}),
     (20, 40, 0.85, {}),
@@ -114,7 +123,7 @@ def test_a_judge_that_goes_by_the_slot_gets_no_leaderboard_either() -> None:
     assert [one.position_bias.found for one in found] == [True] * 10
     told = [one for one in found if not one.agreement.beats_chance]
     assert len(told) >= 8
-    assert all("the judge goes by the slot in which a profile is shown" in headline(one.ranks) for one in told)
+    assert all("the judge goes by the position in which a profile is shown" in headline(one.ranks) for one in told)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +156,7 @@ def test_intervals_hold_the_true_rank_as_often_as_they_say(
     assert share(covered) >= 0.915
 
 
-@pytest.mark.parametrize(("count", "runs", "bias", "least"), [(20, 40, 1.0, 0.4), (100, 12, 0.5, 0.5)])
+@pytest.mark.parametrize(("count", "runs", "bias", "least"), [(20, 40, 1.0, 0.4), (100, 30, 0.5, 0.5)])
 def test_what_is_said_of_the_position_is_what_its_interval_says(
     count: int, runs: int, bias: float, least: float
 ) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from evenhand import ConfigError
+from evenhand.profiles.ranking.borders import borders
 from evenhand.profiles.ranking.design import RankingDesign, SoFar
 
 
@@ -160,3 +167,70 @@ def test_a_design_survives_being_written_down() -> None:
     design = RankingDesign(name="staged", group_size=7, rounds=2, top=5, seed=9)
 
     assert RankingDesign.from_dict(design.as_dict()) == design
+
+
+def test_a_swiss_round_ends_its_groups_where_neighbours_have_met() -> None:
+    strengths = [float(-number) for number in range(20)]
+    design = RankingDesign(name="swiss", group_size=5)
+    # Those before and after 3, 8, 12 and 15 have met, and no other neighbours.
+    together = [np.arange(20), np.arange(20)]
+    for number, first in enumerate((2, 7, 11, 14)):
+        together[number % 2][first : first + 2] = 100 + number
+
+    last = design.groups(4, so_far(strengths, together=together))
+
+    assert [min(group) for group in last] == [0, 3, 8, 12, 15]
+
+
+def test_those_who_met_in_the_first_round_by_lot_do_not_meet_in_the_second() -> None:
+    design = RankingDesign(name="swiss", group_size=10)
+    first = design.groups(0, SoFar.nothing(100))
+    met = np.zeros(100, dtype=np.int32)
+    for number, group in enumerate(first):
+        met[list(group)] = number
+
+    second = design.groups(1, so_far([0.0] * 100, together=[met]))
+
+    assert all(len({int(met[member]) for member in group}) == 10 for group in second)
+
+
+@given(st.integers(3, 9), st.integers(10, 60), st.integers(0, 10**6))
+def test_of_all_divisions_into_groups_the_best_is_found(most: int, count: int, seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    strengths = -np.sort(chance.normal(size=count)).round(4)
+    together = [chance.integers(-1, count // 2, size=count) for _ in range(2)]
+    groups = min(-(-count // most) + int(chance.integers(0, 2)), count // 2)
+    parted = [
+        sum(
+            bool(all(group[a] != group[b] or group[a] < 0 for group in together))
+            * (0.1 if is_linked(a, b, together) else 1.0)
+            / (1 + math.exp(strengths[a] - strengths[b]))
+            for a, b in itertools.product(range(max(0, place - most), place), range(place, min(count, place + most)))
+            if b - a < most
+        )
+        for place in range(count + 1)
+    ]
+
+    def cost(end: int, size: int) -> float:
+        return parted[end] + 1e-3 * ((size - count / groups) / most) ** 2
+
+    @functools.cache
+    def least(end: int, number: int) -> float:
+        if not number or abs(end - round(number * count / groups)) > most:
+            return 0.0 if number == end == 0 else math.inf
+        return min((least(end - size, number - 1) + cost(end, size) for size in range(2, most + 1)), default=math.inf)
+
+    found = borders(strengths, together, groups=groups, most=most)
+    sizes = [end - begin for begin, end in itertools.pairwise(found)]
+
+    assert (len(sizes), sum(sizes), min(sizes) >= 2, max(sizes) <= most) == (groups, count, True, True)
+    assert sum(map(cost, found[1:], sizes)) == pytest.approx(least(count, groups), abs=1e-3)
+
+
+def is_linked(a: int, b: int, together: Sequence[Any]) -> bool:
+    """Whether those between two lead from one to the other, each having met the next."""
+    reached = {a}
+    for later in range(a + 1, b + 1):
+        if any(group[later] >= 0 and group[later] == group[one] for one in reached for group in together):
+            reached.add(later)
+    return b in reached

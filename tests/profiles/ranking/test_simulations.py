@@ -98,7 +98,7 @@ def played(design: RankingDesign, seed: int, count: int) -> tuple[list[Group], S
         if design.name == "random" and number < rounds - 1:  # nobody asks how strong they are before the end
             known = SoFar(strengths=known.strengths, shown=tally.shown, ranked=tally.in_groups, met={})
         else:
-            known = tally.so_far(count)
+            known = tally.so_far(count, with_strengths=True)
     return groups, known, quality
 
 

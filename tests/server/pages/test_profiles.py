@@ -106,7 +106,7 @@ def test_a_leaderboard_has_ranks_in_order_tier_by_tier(
     assert len(shown.all("tbody")) == len(tiers) + 1  # and the table of slots
     drawn = [one.text for one in shown.all("title")]
     assert any(re.fullmatch(r"p11: rank 1, 95 %: 1–\d+", one) for one in drawn)
-    assert "slot 4: mean place" in " ".join(drawn)
+    assert "position 4: mean place" in " ".join(drawn)
 
 
 def test_a_leaderboard_says_how_far_the_judge_can_be_believed(client: TestClient, ranked: str) -> None:

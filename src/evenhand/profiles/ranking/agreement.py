@@ -53,7 +53,11 @@ def agreement(rounds: Iterable[Round]) -> Agreement:
         return Agreement()
     tested = by_lot if by_lot.groups >= _ENOUGH else by_lot.and_those(others)
     return Agreement(
-        share=measured.shares.mean, interval=measured.interval(), groups=measured.groups, p=tested.p_value()
+        share=measured.shares.mean,
+        interval=measured.interval(),
+        groups=measured.groups,
+        p=tested.p_value(),
+        tested=tested.groups,
     )
 
 
@@ -100,6 +104,7 @@ class _Concordance:
     def and_those(self, others: _Concordance) -> _Concordance:
         """Return what both have counted for a test."""
         both = _Concordance()
+        both.groups = self.groups + others.groups
         both._balance, both._variance = self._balance + others._balance, self._variance + others._variance
         return both
 

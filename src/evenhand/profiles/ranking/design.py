@@ -13,10 +13,13 @@ import random
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.evaluators.group_ranking import MOST_MEMBERS
+
+if TYPE_CHECKING:
+    from evenhand.stats.rankings import Floats, Numbers
 
 DesignName: TypeAlias = Literal["swiss", "random", "staged"]
 DESIGNS: Final = get_args(DesignName)
@@ -39,14 +42,15 @@ class SoFar:
     """What is known of each profile before a round, by its number.
 
     ``strengths`` are those found so far. ``shown`` is the slot in which it was shown last, from 0.5 (first) to -0.5
-    (last). ``ranked`` counts its groups, and ``met`` those it shared in pairs with another. Those that are ``out`` take
-    no further part.
+    (last). ``ranked`` counts its groups, and ``met`` those it shared in pairs with another; ``together`` has the group
+    in which it was ranked in each round, -1 for none. Those that are ``out`` take no further part.
     """
 
     strengths: Sequence[float]
     shown: Sequence[float]
     ranked: Sequence[int]
     met: Mapping[int, Mapping[int, int]]
+    together: Sequence[Numbers] = ()
     out: Collection[int] = ()
 
     @classmethod
@@ -97,6 +101,10 @@ class RankingDesign:
         """
         return self.name != "swiss" or number < _SWISS_BY_LOT
 
+    def goes_by_strength(self, number: int, count: int) -> bool:
+        """Return whether a round depends on how strong each profile is so far."""
+        return not self.is_by_lot(number) or self.taking_part(count)[number] < count
+
     def taking_part(self, count: int) -> list[int]:
         """Return how many of ``count`` profiles take part in each round.
 
@@ -115,7 +123,7 @@ class RankingDesign:
 
     def group_counts(self, count: int) -> list[int]:
         """Return how many groups each round has."""
-        return [len(self._sizes(number, size)) for number, size in enumerate(self.taking_part(count))]
+        return [self._group_count(number, size) for number, size in enumerate(self.taking_part(count))]
 
     def groups(self, number: int, so_far: SoFar) -> list[array[int]]:
         """Form the groups of a round, the first being number 0: profiles by their numbers, as they are to be shown."""
@@ -128,29 +136,42 @@ class RankingDesign:
         if so_far.out:
             everybody = everybody[~np.isin(everybody, list(so_far.out))]
         # Rounded, so that those who are equal but for the last digits stay as the lots fell, on every machine.
-        strengths = np.round(np.asarray(so_far.strengths, dtype=np.float64), _DIGITS)[everybody]
-        best = everybody[np.argsort(-strengths, kind="stable")]
+        strengths: Floats = np.asarray(so_far.strengths, dtype=np.float64).round(_DIGITS)
+        best = everybody[np.argsort(-strengths[everybody], kind="stable")]
         chosen = best[: self.taking_part(count)[number]]
         if self.is_by_lot(number):
             chosen = chosen[np.argsort(np.asarray(lots)[chosen], kind="stable")]
         if self.in_pairs:
             groups: Iterable[list[int]] = _pairs(chosen.tolist(), so_far)
         else:
-            ends = itertools.accumulate(self._sizes(number, len(chosen)), initial=0)
+            if self.is_by_lot(number) and so_far.together:
+                chosen = chosen[_dealt(so_far.together[-1][chosen])]
+            ends = self._ends(number, strengths[chosen], [of_round[chosen] for of_round in so_far.together])
             groups = (chosen[begin:end].tolist() for begin, end in itertools.pairwise(ends))
         return [array("i", _shown_order(group, so_far, lots)) for group in groups]
 
-    def _sizes(self, number: int, count: int) -> list[int]:
-        """Return the sizes of a round's groups, as even as may be; nobody is ranked alone."""
+    def _ends(self, number: int, strengths: Floats, together: Sequence[Numbers]) -> list[int]:
+        """Return where the groups of a round begin and end: of even sizes, or where a Swiss round parts least."""
+        taking_part = len(strengths)
+        count = self._group_count(number, taking_part)
+        if self.is_by_lot(number):
+            sizes = (len(range(start, taking_part, count)) for start in range(count))
+            return list(itertools.accumulate(sizes, initial=0))
+        from evenhand.profiles.ranking.borders import borders  # noqa: PLC0415 - it imports numpy
+
+        return borders(strengths, together, groups=count, most=self.group_size)
+
+    def _group_count(self, number: int, count: int) -> int:
+        """Return how many groups a round has: as few as can be, but the last Swiss round and every other have one more.
+
+        Only then borders can be chosen; without, neighbours in strength might be parted for ever.
+        """
         if self.in_pairs:
-            return [_PAIR] * (count // _PAIR)
-        # Every other round begins with half a group, so that neighbours in strength are not parted for ever.
-        if count < _PAIR:
-            return []
-        half = math.ceil(self.group_size / 2)
-        first = half if self.name == "swiss" and number > 0 and number % 2 == 0 and count > self.group_size else 0
-        groups = math.ceil((count - first) / self.group_size)
-        return [first] * (first > 0) + [len(range(start, count - first, groups)) for start in range(groups)]
+            return count // _PAIR
+        groups = math.ceil(count / self.group_size) if count >= _PAIR else 0
+        if self.is_by_lot(number) or groups < _PAIR or ((self.rounds or 0) - number) % 2 == 0:
+            return groups
+        return 1 + math.ceil((count - math.ceil(self.group_size / 2)) / self.group_size)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the design as plain JSON values."""
@@ -167,6 +188,17 @@ class RankingDesign:
         """Make a design from what ``as_dict`` returned."""
         rest = {key: stored[key] for key in ("group_size", "rounds", "top", "seed")}
         return cls(name=stored["design"], **rest)
+
+
+def _dealt(last: Numbers) -> Numbers:
+    """Return the order in which the members of each group of the ``last`` round are apart, so that few meet again."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    order = np.argsort(last, kind="stable")
+    begins = np.flatnonzero(np.diff(last[order], prepend=-2))
+    within = np.empty_like(order)
+    within[order] = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
+    return np.argsort(within, kind="stable")
 
 
 def _shown_order(group: Sequence[int], so_far: SoFar, lots: Sequence[float]) -> list[int]:

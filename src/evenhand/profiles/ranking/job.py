@@ -71,8 +71,9 @@ class Rounds:
         if tally.rounds >= len(self.design.taking_part(entrants.count)):
             self._begin_again()  # whoever wants the ranking reads it from the store, and may need the room
             return ()
-        groups = self.design.groups(tally.rounds, tally.so_far(entrants.count))
-        return self._cases(tally.rounds, groups, first=run.cases)
+        number, count = tally.rounds, entrants.count
+        so_far = tally.so_far(count, with_strengths=self.design.goes_by_strength(number, count))
+        return self._cases(number, self.design.groups(number, so_far), first=run.cases)
 
     def _cases(self, number: int, groups: Sequence[Sequence[int]], *, first: int) -> Iterator[PlannedCase]:
         entrants = self._all()

@@ -68,7 +68,7 @@ class RankedProfiles:
 
     @property
     def position_bias(self) -> PositionBias:
-        """Whether the judge favours a slot."""
+        """Whether the judge favours a position."""
         return self.ranks.position
 
     @property

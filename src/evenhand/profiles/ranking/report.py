@@ -154,16 +154,18 @@ def headline(ranks: Ranks) -> str:
         return f"the judge agrees with itself from round to round on {_predicted(agreement)}"
     told = "the judge cannot be told from one that shuffles"
     if ranks.position.found:
-        told = "the judge goes by the slot in which a profile is shown, and otherwise might as well shuffle"
+        told = "the judge goes by the position in which a profile is shown, and otherwise might as well shuffle"
     return f"no order: {told}. From round to round it agrees with itself on {_predicted(agreement)}"
 
 
 def _predicted(agreement: Agreement) -> str:
     around = agreement.interval
     interval = "" if around is None else f" [{around.low:.0%}, {around.high:.0%}]"
-    p = "" if agreement.p is None else f", {p_text(agreement.p)}"
-    groups = counted(agreement.groups, "group")
-    return f"{agreement.share:.0%}{interval} of pairs, where chance is {CHANCE:.0%} ({groups}{p})"
+    basis = counted(agreement.groups, "group")
+    if agreement.p is not None:
+        over = "" if agreement.tested == agreement.groups else f" formed by lot; over all {agreement.tested}"
+        basis += f"{over}, {p_text(agreement.p)}"
+    return f"{agreement.share:.0%}{interval} of pairs, where chance is {CHANCE:.0%} ({basis})"
 
 
 def p_text(p: float) -> str:
@@ -204,8 +206,9 @@ def position_sentence(ranks: Ranks) -> str:
         sentence = f"position bias: {outcome} ({test.test} test, {p_text(test.p)})"
     else:
         low, high = bias.interval
-        sentence = f"position bias: {outcome}; the first slot gains {bias.advantage:+.2f} [{low:+.2f}, {high:+.2f}] of "
-        sentence += f"strength over the last{', which the ranking corrects for' if bias.found else ''}"
+        gain = f"{bias.advantage:+.2f} [{low:+.2f}, {high:+.2f}] of strength over the last"
+        corrected = ", which the ranking corrects for" if bias.found else ""
+        sentence = f"position bias: {outcome}; the first position gains {gain}{corrected}"
     if test.test == SIGN:
         sentence += f"; {counted(test.n, 'pair')} flipped with the order"
         return f"{sentence}, and the first of two won {1 - test.places[0]:.0%}" if test.places else sentence
@@ -264,12 +267,12 @@ def _slots(ranks: Ranks) -> list[Markup]:
     if not places:
         return []
     axis = Axis(left=0, right=1, line=0.5)
-    rows = [
-        (f"slot {slot}", interval_mark(f"slot {slot}: mean place {place:.2f}", place, None, axis), [score_text(place)])
-        for slot, place in enumerate(places, 1)
-    ]
-    title = tag("h2", "Mean place by the slot in which a profile was shown")
-    return [tag("div", title, forest(("slot", "mean place"), rows, "always best to always worst"))]
+    rows = []
+    for slot, place in enumerate(places, 1):
+        mark = interval_mark(f"position {slot}: mean place {place:.2f}", place, None, axis)
+        rows.append((f"position {slot}", mark, [score_text(place)]))
+    title = tag("h2", "Mean place by the position in which a profile was shown")
+    return [tag("div", title, forest(("position", "mean place"), rows, "always best to always worst"))]
 
 
 COLUMNS: Final = (

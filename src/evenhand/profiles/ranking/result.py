@@ -137,13 +137,15 @@ class Agreement:
     """How often what the judge said in earlier rounds predicts what it says later of any two; chance would be one half.
 
     ``share`` and its interval are over the ``groups`` that were formed by lot. ``p`` is how often a judge without any
-    preference would be predicted as well. All are None where there was only one round.
+    preference would be predicted as well, over the ``tested`` groups: where few were formed by lot, these are all that
+    could be predicted. All are None or 0 where there was only one round.
     """
 
     share: float | None = None
     interval: Interval | None = None
     groups: int = 0
     p: float | None = None
+    tested: int = 0
 
     @property
     def beats_chance(self) -> bool | None:
@@ -157,7 +159,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionBias:
-    """Whether the judge favours a slot: what being shown first adds to a strength beside being last, and a test.
+    """Whether the judge favours a position: what being shown first adds to a strength beside being last, and a test.
 
     Pairs whose probabilities were averaged over both orders have no such term; there the test alone decides.
     """
@@ -168,7 +170,7 @@ class PositionBias:
 
     @property
     def found(self) -> bool:
-        """Whether the judge favours a slot: the interval around the advantage leaves out 0."""
+        """Whether the judge favours a position: the interval around the advantage leaves out 0."""
         if self.interval is not None:
             return not self.interval[0] <= 0 <= self.interval[1]
         return self.test.p is not None and self.test.p < 1 - LEVEL

@@ -111,15 +111,16 @@ class Tally:
             self._for_first += group.winners[0] == 0
             self._for_second += group.winners[0] == 1
 
-    def so_far(self, count: int) -> SoFar:
-        """Return what is known of so many profiles before the next round."""
+    def so_far(self, count: int, *, with_strengths: bool) -> SoFar:
+        """Return what is known of so many profiles before the next round; without strengths, all are equal."""
         self._make_room(count)
-        strengths = learned_fit(self.rankings(np.arange(count))).values
+        strengths = learned_fit(self.rankings(np.arange(count))).values if with_strengths else np.zeros(count)
         return SoFar(
             strengths=array("d", strengths),
             shown=self.shown,
             ranked=self.in_groups,
             met=self._met,
+            together=[self._said[number].judgments_of(count) for number in sorted(self._said)],
             out=self.failed_groups.to_blame,
         )
 

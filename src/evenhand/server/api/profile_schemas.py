@@ -27,7 +27,7 @@ class RankedShape(Shape):
 
 
 class PositionShape(Shape):
-    """Position bias of the judge; ``places`` has the mean place of each slot, from 0 (best) to 1 (worst)."""
+    """Position bias of the judge; ``places`` has the mean place of each position, from 0 (best) to 1 (worst)."""
 
     test: str
     n: int
@@ -53,6 +53,7 @@ class RoundAgreementShape(Shape):
     interval: IntervalShape | None
     groups: int
     p: float | None
+    tested: int
     chance: float
     beats_chance: bool | None
 

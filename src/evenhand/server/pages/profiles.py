@@ -159,7 +159,7 @@ def _slots(ranks: Ranks) -> list[tuple[str, Markup, str]]:
     return [
         (
             f"{slot + 1}, letter {ascii_uppercase[slot]}",
-            interval_mark(f"slot {slot + 1}: mean place {place:.2f}", place, None, axis),
+            interval_mark(f"position {slot + 1}: mean place {place:.2f}", place, None, axis),
             score_text(place),
         )
         for slot, place in enumerate(ranks.position.test.places)
