@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +12,7 @@ from evenhand.domain.notebook import ShownInNotebooks
 from evenhand.domain.paired_difference import LEVEL, PairedDifference
 from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.domain.run_differences import RunDifferences
+from evenhand.domain.run_kind import has_verdicts, highest_score
 from evenhand.domain.summary import CorrectedNumbers
 
 # The standings that a case, or an evaluation of it, may have in a run that has finished.
@@ -98,6 +99,11 @@ class Compared:
         """Whether B ends in error more often than A, beyond chance."""
         only_a, only_b = self.errors
         return self.errors_p is not None and self.errors_p <= LEVEL and only_b > only_a
+
+    def times(self, factor: float) -> Compared:
+        """Return the same on a scale that reaches so many times as far."""
+        bounds = None if self.bounds is None else (self.bounds[0] * factor, self.bounds[1] * factor)
+        return replace(self, scores=self.scores.times(factor), bounds=bounds)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -191,6 +197,26 @@ class Comparison(ShownInNotebooks, Saved):
         return "Run B against run A"
 
     @property
+    def highest(self) -> int:
+        """The highest score as it is shown: 1, or 10 where both runs score profiles."""
+        return _highest(self.a, self.b)
+
+    @property
+    def has_verdicts(self) -> bool:
+        """Whether cases pass or fail in one of the runs."""
+        return has_verdicts(self.a.definition) or has_verdicts(self.b.definition)
+
+    def as_shown(self) -> Comparison:
+        """Return the comparison with the scores that people are shown."""
+        if (most := self.highest) == 1:
+            return self
+        changes = (
+            replace(change, score_a=change.score_a * most, score_b=change.score_b * most) for change in self.changes
+        )
+        evaluators = {name: compared.times(most) for name, compared in self.evaluators.items()}
+        return replace(self, cases=self.cases.times(most), evaluators=evaluators, changes=tuple(changes))
+
+    @property
     def subject(self) -> Compared:
         """The numbers of what was asked for: the cases, or one evaluator."""
         return self.cases if self.evaluator is None else self.evaluators[self.evaluator]
@@ -235,6 +261,10 @@ class SeveralComparison(Saved):
     def shown_name(self, name: str) -> str:
         """Return how one of them is called in tables."""
         return name
+
+    def as_shown(self) -> SeveralComparison:
+        """Return the comparison with the scores that people are shown."""
+        return self
 
     @property
     def worse(self) -> tuple[str, ...]:
@@ -322,6 +352,11 @@ class RunsComparison(SeveralComparison):
         """What it is."""
         return "Several runs against run A"
 
+    def as_shown(self) -> RunsComparison:
+        """Return the comparison with the scores that people are shown."""
+        most = _highest(self.a, *self.runs.values())
+        return self if most == 1 else replace(self, others={name: one.times(most) for name, one in self.others.items()})
+
     def shown_name(self, name: str) -> str:
         """Return the id of a run with its label, or its name."""
         run = self.a if name == self.a.id else self.runs[name]
@@ -341,6 +376,11 @@ class RunsComparison(SeveralComparison):
 
 def _corrected(numbers: CorrectedNumbers | None) -> dict[str, Any] | None:
     return None if numbers is None else asdict(numbers) | {"raters": list(numbers.raters)}
+
+
+def _highest(*runs: RunRecord) -> int:
+    several = {highest_score(run.definition) or 1 for run in runs}
+    return several.pop() if len(several) == 1 else 1
 
 
 def _run(run: RunRecord) -> dict[str, Any]:

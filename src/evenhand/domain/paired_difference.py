@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evenhand.domain.summary import Interval
@@ -55,6 +55,22 @@ class PairedDifference:
             raise ValueError(f"{self.wins} wins, {self.ties} ties and {self.losses} losses are not {self.n} cases")
         if (self.lacking is None) != (self.interval is not None):
             raise ValueError("a comparison has an interval, or says what it lacks")
+
+    def times(self, factor: float) -> PairedDifference:
+        """Return the same on a scale that reaches so many times as far."""
+        around = self.interval
+        mean_a, mean_b, difference, smallest = (
+            None if value is None else value * factor
+            for value in (self.mean_a, self.mean_b, self.difference, self.minimum_detectable)
+        )
+        return replace(
+            self,
+            mean_a=mean_a,
+            mean_b=mean_b,
+            difference=difference,
+            minimum_detectable=smallest,
+            interval=None if around is None else replace(around, low=around.low * factor, high=around.high * factor),
+        )
 
     @property
     def better(self) -> bool:

@@ -29,7 +29,7 @@ from evenhand.stats.paired import CLUSTERED_T, MCNEMAR, ODDS, PAIRED_T, SIGN, SM
 
 _WHY: Final = {
     MCNEMAR: "since all scores are 0 or 1",
-    PAIRED_T: "since scores lie between 0 and 1",
+    PAIRED_T: "since scores lie between 0 and {highest}",
     CLUSTERED_T: "since cases share clusters",
     SIGN: "since all cases differ by nearly the same amount",
 }
@@ -41,6 +41,7 @@ _CASE: Final = 60
 
 def parts(comparison: Comparison) -> Iterator[Block]:
     """Yield the parts in the order in which they are read; what users wrote is in them as it is, but shortened."""
+    comparison = comparison.as_shown()
     subject = comparison.subject
     yield Sentences(lines=(f"A: {_who(comparison.a)}", f"B: {_who(comparison.b)}"))
     if comparison.differing:
@@ -49,7 +50,7 @@ def parts(comparison: Comparison) -> Iterator[Block]:
     yield Sentences(
         lines=(
             f"{about}{verdict_sentence(subject)}",
-            *_numbers(subject, _corrected(comparison)),
+            *_numbers(subject, _corrected(comparison), comparison.highest),
             *left_out_lines(subject),
         )
     )
@@ -60,12 +61,13 @@ def parts(comparison: Comparison) -> Iterator[Block]:
         yield Sentences(title="Notes", lines=comparison.notes)
     if comparison.evaluators:
         yield _evaluators(comparison.evaluators)
-    yield _transitions(subject)
+    if comparison.has_verdicts:
+        yield _transitions(subject)
     for name, compared in comparison.evaluators.items():
         if compared.labels is not None and comparison.evaluator in (None, name):
             yield from _labels(name, compared.labels)
     if comparison.changed:
-        yield _changes(comparison.changes, comparison.changed)
+        yield _changes(comparison)
 
 
 def verdict_sentence(compared: Compared) -> str:
@@ -123,15 +125,16 @@ def _corrected(comparison: Comparison) -> str:
     return f" ({p_text(comparison.subject.p_holm)} corrected for {several} evaluators)"
 
 
-def _numbers(subject: Compared, corrected: str) -> Iterator[str]:
+def _numbers(subject: Compared, corrected: str, highest: int) -> Iterator[str]:
     paired = subject.scores
     if paired.n:
         yield f"mean {score_text(paired.mean_a, 3)} in A, {score_text(paired.mean_b, 3)} in B; {_outcomes(paired)}"
     if paired.test is None or paired.effect is None:
         return
-    yield f"{paired.test} test, {_WHY[paired.test]}: p {_equals(paired.p)}{corrected}; {_effect(paired.effect)}"
+    why = _WHY[paired.test].format(highest=highest)
+    yield f"{paired.test} test, {why}: p {_equals(paired.p)}{corrected}; {_effect(paired.effect)}"
     yield from _hints(subject)
-    if power := power_sentence(paired):
+    if power := power_sentence(paired, highest):
         yield power
 
 
@@ -149,8 +152,10 @@ def _hints(compared: Compared) -> Iterator[str]:
         )
 
 
-def power_sentence(paired: PairedDifference) -> str:
+def power_sentence(paired: PairedDifference, highest: int = 1) -> str:
     """Say how small a difference so many cases would show four times in five; nothing where that is unknown.
+
+    ``highest`` is the highest score that there is.
 
     >>> power_sentence(PairedDifference(n=900, ties=900, lacking="spread", minimum_detectable=0.0193, needed=149))
     'With 900 cases, only differences of 0.019 or more would usually be detected.'
@@ -158,10 +163,10 @@ def power_sentence(paired: PairedDifference) -> str:
     smallest = paired.minimum_detectable
     if smallest is None:
         return ""
-    # More than 1 is more than scores can differ by.
-    shown = "no difference" if smallest > 1 else f"only differences of {smallest:.2g} or more"
+    # More than the highest is more than scores can differ by.
+    shown = "no difference" if smallest > highest else f"only differences of {smallest:.2g} or more"
     is_enough = paired.needed is None or paired.needed <= paired.n
-    more = "" if is_enough else f"; to detect {SMALL} you would need about {paired.needed:,}"
+    more = "" if is_enough else f"; to detect {SMALL * highest:g} you would need about {paired.needed:,}"
     return f"With {counted(paired.n, 'case')}{_of_clusters(paired)}, {shown} would usually be detected{more}."
 
 
@@ -232,6 +237,7 @@ def _difference_row(name: str, compared: Compared) -> tuple[str, ...]:
 
 def several_parts(comparison: SeveralComparison) -> Iterator[Block]:
     """Yield several targets or runs, each against the first, in the order in which they are read."""
+    comparison = comparison.as_shown()
     others = {comparison.shown_name(name): compared for name, compared in comparison.others.items()}
     rows = tuple(_difference_row(name, compared) for name, compared in others.items())
     by = "" if comparison.evaluator is None else f" by {plain(comparison.evaluator, _NAME)}"
@@ -304,7 +310,8 @@ def _labels(evaluator: str, table: LabelTable) -> Iterator[Block]:
         yield Sentences(lines=(f"{counted(table.without, 'case')} without a label in one of the runs",))
 
 
-def _changes(changes: tuple[Change, ...], count: int) -> Block:
+def _changes(comparison: Comparison) -> Block:
+    changes, count = comparison.changes, comparison.changed
     if not changes:
         return Sentences(lines=(f"{counted(count, 'case')} changed, of which none is listed",))
     rows = tuple(
@@ -313,12 +320,12 @@ def _changes(changes: tuple[Change, ...], count: int) -> Block:
             score_text(change.score_a, 3),
             score_text(change.score_b, 3),
             difference_text(change.difference),
-            _turn(change),
+            *([_turn(change)] if comparison.has_verdicts else ()),
         )
         for change in changes
     )
     which = f"all {counted(count, 'case')}" if len(rows) == count else f"{len(rows):,} of {counted(count, 'case')}"
-    headings = ("case", "A", "B", "B - A", "verdict")
+    headings = ("case", "A", "B", "B - A", *(["verdict"] if comparison.has_verdicts else ()))
     return Grid(title=f"Changed, the largest first: {which}", headings=headings, rows=rows)
 
 
@@ -347,4 +354,4 @@ def comparison_markdown(comparison: AnyComparison) -> str:
 
 def comparison_json(comparison: AnyComparison) -> str:
     """Return a comparison as one line of strict JSON."""
-    return strict_json({"schema_version": SCHEMA_VERSION, **comparison.as_dict()})
+    return strict_json({"schema_version": SCHEMA_VERSION, **comparison.as_shown().as_dict()})

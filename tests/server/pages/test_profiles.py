@@ -10,17 +10,20 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from starlette.testclient import TestClient
 
-from evenhand import Profile, RunStoppedError, audit, rank, score
+from evenhand import Comparison, Profile, RunStoppedError, audit, compare, rank, score
 from evenhand.domain.run import RunStatus
+from evenhand.reports.comparison import comparison_text
 from evenhand.server.pages import profiles
 from evenhand.server.runs.profile_summaries import ProfileNumbers
 from evenhand.store.store import Store
 
+FILES = ("text", "c.json", "c.md", "c.html")
 LABELS = re.compile(r'<profile_([A-Z]) id="\w+">\nworth (\d+)')
 PROFILES = [Profile(id=f"p{number}", text=f"worth {number}") for number in range(12)]
 DESIGN: dict[str, Any] = {
@@ -571,3 +574,35 @@ def test_hostile_texts_stay_text(
         assert {one.name for one in shown.elements} <= elements(own), address
     board = parsed(client.get(f"/runs/{run}/ranking"))
     assert sorted(one.attributes["title"] for one in board.all("a") if "title" in one.attributes) == sorted(ids)
+
+
+def test_two_scorings_are_compared_on_their_own_scale_and_without_verdicts(
+    client: TestClient, db: str, parsed: Callable[[Any], Any], tmp_path: Path
+) -> None:
+    def by(more: int) -> Callable[[Any], str]:
+        def judge(messages: Any) -> str:
+            worth = int(re.findall(r"worth (\d+)", messages[-1]["content"])[-1])
+            return json.dumps({"score": worth % 8 + more * (1 + worth % 2 / 2), "justification": "Years."})
+
+        return judge
+
+    a, b = (score(PROFILES, criteria="Worth", judge=by(more), store=db).run.id for more in (0, 2))
+    found = compare(a, b, store=db)
+    assert isinstance(found, Comparison)
+    shown = {
+        name: comparison_text(found) if name == "text" else found.save(tmp_path / name).read_text() for name in FILES
+    }
+    page = parsed(client.get(f"/compare?a={a}&b={b}"))
+    case = client.get(f"/compare/case?a={a}&b={b}&case=p4").text
+
+    assert "mean 2.833 in A, 5.333 in B" in shown["text"]
+    assert "B is better than A: +2.500 [+0.025, +4.975]" in shown["text"]
+    assert json.loads(shown["c.json"])["cases"]["scores"]["mean_a"] == pytest.approx(34 / 12)
+    assert client.get("/api/compare", params={"a": a, "b": b}).json()["cases"]["scores"]["mean_b"] == pytest.approx(
+        64 / 12
+    )
+    assert "5.333" in page.one("main").text
+    assert "4.000" in case
+    assert "6.000" in case
+    for told in (shown["text"], shown["c.md"], page.one("main").text):
+        assert not re.search(r"\b(pass|fail|borderline|regression)", told)

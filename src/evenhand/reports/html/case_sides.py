@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from evenhand.domain.run import CaseResult
-from evenhand.reports.html.judgment import AnswerView, JudgmentView
+from evenhand.reports.html.judgment import AnswerView, JudgmentView, outcome_of
 from evenhand.reports.html.text_sides import NOT_BY_WORD, TextSides
 from evenhand.reports.paired_cases import findings_of
 from evenhand.reports.phrases import Standing, counted, score_text
@@ -21,11 +21,16 @@ _LONGEST_TITLE: Final = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseSide:
-    """One of the results that are shown next to each other, and its name; ``href`` leads to all about it."""
+    """One of the results that are shown next to each other, and its name; ``href`` leads to all about it.
+
+    ``scale`` is the highest score that is shown.
+    """
 
     name: str
     result: CaseResult
     href: str | None = None
+    scale: int = 1
+    has_verdicts: bool = True
 
     @property
     def standing(self) -> Standing:
@@ -33,9 +38,15 @@ class CaseSide:
         return Standing.of_case(self.result)
 
     @property
+    def outcome(self) -> str:
+        """Its standing as it is shown."""
+        return outcome_of(self.standing, self.scale, has_verdicts=self.has_verdicts)
+
+    @property
     def score(self) -> str | None:
         """Its score, or None."""
-        return score_text(self.result.outcome.score, 3) if self.standing.scored else None
+        score = self.result.outcome.score
+        return score_text(None if score is None else score * self.scale, 3) if self.standing.scored else None
 
     def answers(self) -> list[AnswerView]:
         """Return the answers that a target made, one for each sample."""
@@ -45,7 +56,7 @@ class CaseSide:
         """Return what an evaluator found, for each sample."""
         has_siblings = len({judgment.sample for judgment in self.result.judgments}) > 1
         return [
-            JudgmentView(judgment=judgment, has_siblings=has_siblings)
+            JudgmentView(judgment=judgment, has_siblings=has_siblings, scale=self.scale, has_verdicts=self.has_verdicts)
             for judgment in self.result.judgments
             if judgment.evaluation.evaluator == evaluator
         ]

@@ -9,7 +9,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, LabelTable
+from evenhand.domain.comparison import STANDINGS, Change, Compared, Comparison, LabelTable, PairedResult
 from evenhand.domain.paired_difference import PairedDifference
 from evenhand.domain.run import RunRecord
 from evenhand.domain.run_differences import RunDifferences, SettingChange
@@ -184,7 +184,7 @@ class ComparisonView:
     @property
     def power(self) -> str:
         """How small a difference so many cases could show."""
-        return power_sentence(self.subject.scores)
+        return power_sentence(self.subject.scores, self.comparison.highest)
 
     @property
     def bar(self) -> Markup | None:
@@ -210,7 +210,7 @@ class ComparisonView:
     @property
     def most(self) -> float:
         """How far the axis of differences extends."""
-        return reach(compared.scores for _, compared in self._several)
+        return reach((compared.scores for _, compared in self._several), self.comparison.highest)
 
     @property
     def rows(self) -> list[DifferenceRow]:
@@ -244,6 +244,7 @@ class ChangeView:
     change: Change
     case: CaseSidesView | None = None
     href: str | None = None
+    has_verdicts: bool = True
 
     @property
     def id(self) -> str:
@@ -267,6 +268,7 @@ def comparison_html(comparison: AnyComparison) -> str:
     if not isinstance(comparison, Comparison):
         blocks = list(block_parts(comparison))
         return whole_document(comparison.title, render("several_in_report.html", title=comparison.title, blocks=blocks))
+    comparison = comparison.as_shown()
     ordered = sorted(comparison.changes, key=_worst_first)
     changes = list(_with_texts(comparison, ordered))
     view = ComparisonView(comparison=comparison)
@@ -288,9 +290,19 @@ def _with_texts(comparison: Comparison, changes: list[Change]) -> Iterator[Chang
     cases = {} if read is None else {paired.case_id: paired for paired in read(wanted)}
     for change in changes:
         paired = cases.get(change.case_id)
-        sides = () if paired is None else (CaseSide(name="A", result=paired.a), CaseSide(name="B", result=paired.b))
+        sides = () if paired is None else both_sides(comparison, paired)
         case = CaseSidesView(id=change.case_id, sides=sides, most_text=MOST_TEXT, most_samples=1) if sides else None
-        yield ChangeView(change=change, case=case)
+        yield ChangeView(change=change, case=case, has_verdicts=comparison.has_verdicts)
+
+
+def both_sides(
+    comparison: Comparison, paired: PairedResult, hrefs: tuple[str | None, ...] = (None, None)
+) -> tuple[CaseSide, ...]:
+    """Return the two results of a case, with the scores and verdicts that their runs have."""
+    return tuple(
+        CaseSide(name=name, result=result, href=href, scale=comparison.highest, has_verdicts=comparison.has_verdicts)
+        for name, result, href in zip("AB", (paired.a, paired.b), hrefs, strict=True)
+    )
 
 
 def _told(comparison: Comparison, changes: list[ChangeView]) -> list[str]:
@@ -305,7 +317,7 @@ def _told(comparison: Comparison, changes: list[ChangeView]) -> list[str]:
     return told
 
 
-def reach(differences: Iterable[PairedDifference]) -> float:
+def reach(differences: Iterable[PairedDifference], highest: int = 1) -> float:
     """Return how far the axis extends on both sides of zero to fit all intervals, rounded up to a tenth."""
     far = [0.1]
     for paired in differences:
@@ -313,7 +325,7 @@ def reach(differences: Iterable[PairedDifference]) -> float:
             far += [abs(paired.interval.low), abs(paired.interval.high)]
         elif paired.difference is not None:
             far.append(abs(paired.difference))
-    return min(math.ceil(max(far) * 10 - 1e-9) / 10, 1.0)
+    return min(math.ceil(max(far) * 10 - 1e-9) / 10, float(highest))
 
 
 def difference_mark(name: str, paired: PairedDifference, most: float) -> Markup:

@@ -268,7 +268,7 @@ def compare_two_runs(
                 anyway=anyway,
                 models=(model_a, model_b),
             )
-            return comparison.as_dict()
+            return comparison.as_shown().as_dict()
         comparison = compare_in_background(
             summaries,
             store,
@@ -285,7 +285,7 @@ def compare_two_runs(
     except IncomparableError as error:
         advice = "to compare them anyway: anyway=true"
         raise IncomparableError(error.why, differing=error.differing, advice=advice) from None
-    return comparison.as_dict()
+    return comparison.as_shown().as_dict()
 
 
 def _compared_targets(

@@ -18,7 +18,7 @@ from evenhand.engine.targets.several import targets_of
 from evenhand.reports.blocks import Grid
 from evenhand.reports.comparison import several_parts
 from evenhand.reports.html.case_sides import CaseSide, CaseSidesView
-from evenhand.reports.html.comparison import ChangeView, ComparisonView, DifferencesView
+from evenhand.reports.html.comparison import ChangeView, ComparisonView, DifferencesView, both_sides
 from evenhand.reports.phrases import Standing, counted
 from evenhand.server.dependencies import SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages.base import page_routes, see_other
@@ -206,6 +206,7 @@ def _template_values(
     cell: Sequence[tuple[str, str]] | None,
 ) -> dict[str, Any]:
     """Return what the page shows; ``cell`` are the cases of a cell in which no verdict changed."""
+    comparison = comparison.as_shown()
     changes = [change for change in comparison.changes if change_filter.takes(change)][:MOST_CHANGES]
     if cell is not None:
         changes = []
@@ -244,17 +245,18 @@ def _change_views(
     paired = {each.case_id: each for each in paired_results(a, b, [change.case_id for change in changes])}
     for change in changes:
         each = paired.get(change.case_id)
-        case = None if each is None else case_sides(each.case_id, comparison, each, most_text=MOST_TEXT, most_samples=1)
-        yield ChangeView(change=change, case=case, href=address.of_case(change.case_id))
+        case = None if each is None else _case_view(each.case_id, comparison, each, most_text=MOST_TEXT, most_samples=1)
+        href = address.of_case(change.case_id)
+        yield ChangeView(change=change, case=case, href=href, has_verdicts=comparison.has_verdicts)
 
 
-def case_sides(case_id: str, comparison: Comparison, paired: PairedResult, **shown: Any) -> CaseSidesView:
+def _case_view(case_id: str, comparison: Comparison, paired: PairedResult, **shown: Any) -> CaseSidesView:
     """Return a case of both runs, next to each other."""
-    sides = (
-        CaseSide(name="A", result=paired.a, href=f"{own(comparison.a)}/results/{paired.a.position}"),
-        CaseSide(name="B", result=paired.b, href=f"{own(comparison.b)}/results/{paired.b.position}"),
+    hrefs = (
+        f"{own(comparison.a)}/results/{paired.a.position}",
+        f"{own(comparison.b)}/results/{paired.b.position}",
     )
-    return CaseSidesView(id=case_id, sides=sides, **shown)
+    return CaseSidesView(id=case_id, sides=both_sides(comparison, paired, hrefs), **shown)
 
 
 def _cell_address(before: str, after: str, address: _Address) -> str:
@@ -329,7 +331,7 @@ def compare_case(
     return page(
         request,
         "compare_case.html",
-        view=case_sides(case, comparison, paired),
+        view=_case_view(case, comparison, paired),
         runs=ComparisonView(comparison=comparison),
         run_links={"A": own(ours), "B": own(theirs)},
         back=address(),

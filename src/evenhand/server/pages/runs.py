@@ -90,12 +90,12 @@ class BaselineComparison:
         except ConfigError as error:
             why_not = error.why if isinstance(error, IncomparableError) else str(error)
             return cls(baseline=baseline, address=address, why_not=why_not)
-        sentence = verdict_sentence(comparison.cases)
+        sentence = verdict_sentence(comparison.as_shown().cases)
         return cls(
             baseline=baseline,
             address=address,
             sentence=f"{sentence[:1].upper()}{sentence[1:]}, where A is the baseline and B this run.",
-            lines=tuple(_lines(VerdictChanges.of(comparison), address)),
+            lines=tuple(_lines(VerdictChanges.of(comparison), address)) if comparison.has_verdicts else (),
         )
 
 
