@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 NOTES = "STAND_IN_NOTES"
+llama_flash_attn_type = SimpleNamespace(LLAMA_FLASH_ATTN_TYPE_DISABLED=0)
 
 
 class CommonParams(SimpleNamespace):
