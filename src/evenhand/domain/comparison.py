@@ -101,7 +101,7 @@ class Compared:
         return self.errors_p is not None and self.errors_p <= LEVEL and only_b > only_a
 
     def times(self, factor: float) -> Compared:
-        """Return the same on a scale that reaches so many times as far."""
+        """Return the same with all scores multiplied by a factor."""
         bounds = None if self.bounds is None else (self.bounds[0] * factor, self.bounds[1] * factor)
         return replace(self, scores=self.scores.times(factor), bounds=bounds)
 

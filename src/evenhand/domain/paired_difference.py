@@ -57,7 +57,7 @@ class PairedDifference:
             raise ValueError("a comparison has an interval, or says what it lacks")
 
     def times(self, factor: float) -> PairedDifference:
-        """Return the same on a scale that reaches so many times as far."""
+        """Return the same with all scores multiplied by a factor."""
         around = self.interval
         mean_a, mean_b, difference, smallest = (
             None if value is None else value * factor

@@ -138,7 +138,7 @@ class Runtime:
         params.n_parallel = self._slots
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
         params.cache_ram_mib = 0  # of prompts that are over; what is shared with the next stays anyway
-        # With it, a probability depends on how much of the prompt was in memory, so on what was asked before.
+        # Flash attention makes a probability depend on how much of the prompt was in memory, so on earlier questions.
         params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.warmup = False
         params.verbosity = -1
@@ -155,10 +155,10 @@ class Runtime:
 
 
 def _shortened(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a question whose last words are missing, to be asked before one that is asked twice in a row.
+    """Return a question without its last character, to be asked before a question is repeated.
 
-    Of such a question only the last token would be read again, and a token that is read alone is read by other
-    arithmetic than several at once: the second reply would differ from the first.
+    Of a repeated question, only the last token would be read again. A single token is read by different arithmetic than
+    several at once, so the second reply would differ from the first.
     """
     *before, last = body["messages"]
     kept = {key: body[key] for key in ("model", "id_slot") if key in body}

@@ -25,17 +25,16 @@ _DIGITS: Final = 6
 def borders(strengths: Floats, together: Sequence[Numbers], *, groups: int, most: int) -> list[int]:
     """Divide profiles that are in order, the best first, into so many groups of ``most`` at most.
 
-    ``together`` has, for each round so far, the group in which each was ranked, -1 for none. The result is where each
-    group begins, and the number of profiles: of all divisions the one whose borders part least that is worth comparing.
+    ``together`` has, for each round so far, the group in which each was ranked, -1 for none. Return where each group
+    begins, and at the end the number of profiles. Of all divisions, this is the one whose borders separate the least
+    that is still worth comparing.
     """
     count = len(strengths)
     costs = np.round(_costs(strengths, together, most), _DIGITS)
     sizes = np.arange(most, LEAST_MEMBERS - 1, -1)
     uneven = _EVEN * ((sizes - count / groups) / most) ** 2
-    begin, best = (
-        0,
-        np.zeros(1),
-    )  # the first place for the last border so far, and the least cost for each from there on
+    # The places where the last border so far may be begin here, each with the least cost of getting there.
+    begin, best = 0, np.zeros(1)
     chosen: list[tuple[int, Numbers]] = []
     for number in range(1, groups + 1):
         rest, even = groups - number, round(number * count / groups)
@@ -56,7 +55,7 @@ def borders(strengths: Floats, together: Sequence[Numbers], *, groups: int, most
 
 
 def _costs(strengths: Floats, together: Sequence[Numbers], most: int) -> Floats:
-    """Return what a border before each place parts: pairs that were not compared, the more alike, the more it costs."""
+    """Return the cost of a border before each place: of each pair it separates that was not compared, by how alike."""
     count = len(strengths)
     changes = np.zeros(count + 1)
     linked: list[NDArray[np.bool_]] = [np.zeros(0, dtype=np.bool_)]
