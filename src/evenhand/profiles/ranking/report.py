@@ -163,7 +163,7 @@ def _predicted(agreement: Agreement) -> str:
     interval = "" if around is None else f" [{around.low:.0%}, {around.high:.0%}]"
     basis = counted(agreement.groups, "group")
     if agreement.p is not None:
-        over = "" if agreement.tested == agreement.groups else f" formed by lot; over all {agreement.tested}"
+        over = "" if agreement.tested == agreement.groups else f" formed at random; over all {agreement.tested}"
         basis += f"{over}, {p_text(agreement.p)}"
     return f"{agreement.share:.0%}{interval} of pairs, where chance is {CHANCE:.0%} ({basis})"
 
