@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
+from evenhand.cluster.lent_budget import LentBudget, LentReservation
 from evenhand.cluster.messages import Request, Settled, Spent
 from evenhand.domain.ask import Ask, ModelClient
-from evenhand.domain.evaluation import Attempt
 from evenhand.domain.failure import Failure
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.drive.driver import Deadline
-from evenhand.engine.breaker import Outage, Patience
-from evenhand.engine.budget import Budget, Calls, Limits, Reservation
+from evenhand.engine.breaker import Breaker, Outage, Patience
+from evenhand.engine.budget import Reservation
 from evenhand.engine.compact_sets import BloomFilter
-from evenhand.engine.concurrency_limit import LimitClosed
+from evenhand.engine.concurrency_limit import OUTAGE, LimitClosed
 from evenhand.engine.gateway import Abandoned, Asking, Entry, Gateway
 from evenhand.engine.question_costs import Question, question_of
 from evenhand.models.embedded.catalogue import PREFIX
@@ -24,103 +24,6 @@ from evenhand.models.prices import PriceBook
 from evenhand.models.rate_limit import RateLimit
 from evenhand.models.retry import BUDGET
 from evenhand.store.store import Store
-
-# The limit that is kept here is what the driver lends, and no number.
-_UNLIMITED: Final = 1 << 62
-
-
-class LentBudget(Budget):
-    """Counts what a worker spends. Where the run has a budget, calls are lent by the driver before they are made.
-
-    ``wanted`` is how many turns wait for a call; ``asked`` is called when there is another.
-    """
-
-    def __init__(self, *, is_limited: bool, limits_cost: bool, asked: Callable[[], None]) -> None:
-        self.asked = asked
-        super().__init__(
-            Limits(max_calls=_UNLIMITED if is_limited else None, max_cost=float(_UNLIMITED) if limits_cost else None)
-        )
-        self.settled: list[Settled] = []
-        self._outcomes: dict[int, Settled] = {}
-        self._is_limited = is_limited
-        self.lent = 0
-        # Of these, the ones that turns have which did not send their request yet.
-        self.promised = 0
-        self.wanted = 0
-        self.more = asyncio.Event()
-
-    def take(self) -> bool:
-        """Take a call out of those that were lent."""
-        if self._is_limited:
-            if self.lent <= 0:
-                return False
-            self.lent -= 1
-            self.promised = max(self.promised - 1, 0)
-        self.calls += 1
-        return True
-
-    def end(
-        self,
-        calls: Calls | None,
-        attempts: Sequence[Attempt],
-        *,
-        cost: float | None,
-        reservation: Reservation | None = None,
-    ) -> None:
-        """End a question, as any budget does, and note what the driver can learn from it."""
-        super().end(calls, attempts, cost=cost)
-        if isinstance(reservation, LentReservation) and any(attempt.kind == "reply" for attempt in attempts):
-            self._outcomes[reservation.number] = Settled(reservation.number, cost)
-
-    def give_up(self, reservation: Reservation | None = None) -> None:
-        """Note a question of which nobody knows what became."""
-        if isinstance(reservation, LentReservation):
-            self._outcomes[reservation.number] = Settled(reservation.number, is_lost=True)
-
-    def release(self, reservation: Reservation | None) -> None:
-        """Give back to the driver what was reserved."""
-        if isinstance(reservation, LentReservation):
-            number = reservation.number
-            self.settled.append(self._outcomes.pop(number, Settled(number)))
-            self.asked()
-
-    async def promise(self, ended: Callable[[], str | None]) -> None:
-        """Wait until a call is lent for a request; raises ``LimitClosed`` when there will be none."""
-        if not self._is_limited:
-            return
-        self.wanted += 1
-        self.asked()
-        try:
-            while self.lent <= self.promised:
-                if (why := ended()) is not None:
-                    raise LimitClosed(why)
-                self.more.clear()
-                await self.more.wait()
-        finally:
-            self.wanted -= 1
-        self.promised += 1
-
-    def add(self, calls: int) -> None:
-        """Take in calls that the driver lends."""
-        self.lent += calls
-        self.wake()
-
-    def wake(self) -> None:
-        """Let those who wait look again."""
-        super().wake()
-        self.more.set()
-
-    def spare(self) -> int:
-        """Give back what no request waits for, and return how many calls they are."""
-        spare = max(self.lent - self.promised - self.wanted, 0)
-        self.lent -= spare
-        return spare
-
-
-class LentReservation(Reservation):
-    """What the driver has reserved for a question, which it knows by its number."""
-
-    number: int
 
 
 class LeasedAsking(Asking):
@@ -140,6 +43,25 @@ class LeasedAsking(Asking):
             raise Abandoned(str(closed)) from None
         finally:
             deadline.put_off(time.monotonic() - began)
+
+    async def _is_own(self, answer: Unanswered, client: ModelClient, breaker: Breaker, outages: int) -> bool:
+        """Return whether a failure is the question's own, by what all workers know of the provider.
+
+        A provider that other workers wait for is waited for here too: the question is put anew, and waits for its
+        turn until the provider is back. One that is back already answers a probe, as if it had never been gone.
+        """
+        gateway = self._gateway
+        if Failure.of(answer.error).kind not in OUTAGE or not isinstance(gateway, LeasedGateway):
+            return await super()._is_own(answer, client, breaker, outages)
+        if gateway.is_held_elsewhere(client):
+            return False
+        knew_it = breaker.lane.answered
+        if not await super()._is_own(answer, client, breaker, outages):
+            return False
+        await gateway.news()
+        if gateway.is_held_elsewhere(client) or breaker.outages != outages:
+            return False
+        return knew_it or await super()._is_own(answer, client, breaker, outages)
 
 
 class LeasedGateway(Gateway):
@@ -172,6 +94,9 @@ class LeasedGateway(Gateway):
         self._answered_elsewhere: set[str] = set()
         self._gone: dict[str, str] = {}
         self._is_told = False
+        # Who waits for news, and who does so since the last report.
+        self.curious: list[asyncio.Future[None]] = []
+        self._informed_next: list[asyncio.Future[None]] = []
         super().__init__(
             cast("Store", None),  # there is none here, and without the cache nobody looks for it
             budget=self.lent,
@@ -271,6 +196,8 @@ class LeasedGateway(Gateway):
 
     def _wait_for_nobody(self) -> None:
         super()._wait_for_nobody()
+        self.note_report()
+        self.note_news()
         self.lent.wake()
         self.let_through(list(self._through))
 
@@ -299,6 +226,31 @@ class LeasedGateway(Gateway):
             return None
         return await super()._probe(client)
 
+    async def news(self) -> None:
+        """Wait for orders that the driver gives after the next report: they say what other workers found out."""
+        if self.ending is not None:
+            return
+        informed = asyncio.get_running_loop().create_future()
+        self.curious.append(informed)
+        self._changed.set()
+        await informed
+
+    def note_report(self) -> None:
+        """Note that a report was made: the orders after it are news."""
+        self._informed_next += self.curious
+        self.curious = []
+
+    def note_news(self) -> None:
+        """Let those go on who wait for news, since the orders after a report have been followed."""
+        informed, self._informed_next = self._informed_next, []
+        for each in informed:
+            if not each.done():
+                each.set_result(None)
+
+    def is_held_elsewhere(self, client: ModelClient) -> bool:
+        """Return whether another worker waits for the provider of this client."""
+        return getattr(client, "account", client.name) in self._held_elsewhere
+
     def note_answered(self, accounts: Sequence[str]) -> None:
         """Note that these accounts gave a reply to another worker: if they are silent now, that is an outage."""
         for account in accounts:
@@ -314,12 +266,13 @@ class LeasedGateway(Gateway):
                 lane.hold()
 
     def release(self, accounts: Sequence[str]) -> None:
-        """Ask again at these accounts."""
+        """Ask again at these accounts: what failed meanwhile failed for everybody."""
         for account in accounts:
             if account in self._held_elsewhere:
                 self._held_elsewhere.discard(account)
                 breaker = self._breakers.get(account)
                 if breaker is not None and breaker.outage is None and breaker.lane.closed is None:
+                    breaker.outages += 1
                     breaker.lane.release(answered=True)
 
     def entry_of(self, client: ModelClient) -> Entry:

@@ -166,6 +166,7 @@ class Worker:
         gateway.note_answered(orders.answered)
         gateway.hold(orders.held)
         gateway.release(orders.released)
+        gateway.note_news()
         gateway.lent.add(orders.calls)
         gateway.let_through(orders.let_through)
         gateway.let_through(orders.reserved)
@@ -218,7 +219,7 @@ class Worker:
         gateway, report = self.gateway, self._report
         if gateway.unsent or gateway.questions or gateway.unasked or gateway.outages or self._settled or report.crashed:
             return True
-        if gateway.lent.wanted > self._calls_wanted:
+        if gateway.curious or gateway.lent.wanted > self._calls_wanted:
             return True
         if self._unsent_since is not None:
             gathered = now - self._unsent_since >= GATHER_SECONDS or self._unsent >= FULL_REPORT
@@ -252,6 +253,7 @@ class Worker:
         report.asking = gateway.waiting_for_providers
         if self._recorder is not None:
             report.spans, self._recorder.finished = self._recorder.finished, []
+        gateway.note_report()
         self._report = Report(number=report.number + 1)
         self._unsent_since = None
         self._settled = False
