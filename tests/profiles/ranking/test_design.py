@@ -194,6 +194,22 @@ def test_those_who_met_in_the_first_round_by_lot_do_not_meet_in_the_second() -> 
     assert all(len({int(met[member]) for member in group}) == 10 for group in second)
 
 
+def test_after_the_last_round_one_more_group_settles_what_is_open() -> None:
+    swiss, is_open = RankingDesign(name="swiss", group_size=5), np.zeros((100, 100), dtype=np.bool_)
+    for a, b in ((3, 4), (50, 51)):
+        is_open[a, b] = is_open[b, a] = True
+
+    def last(design: RankingDesign, **known: object) -> list[list[int]]:
+        return [sorted(group) for group in design.groups(design.rounds or 0, so_far([0.0] * 100, **known))]
+
+    assert last(swiss, open=is_open) == [[3, 4, 50, 51]]
+    assert last(swiss, open=is_open, out={51}) == [[3, 4, 50]]
+    assert last(swiss) == []  # the judge contradicted itself
+    assert last(RankingDesign(name="random", group_size=5), open=is_open) == []
+    assert last(RankingDesign(name="swiss", group_size=3), open=is_open) == []  # one group is not enough
+    assert last(swiss, open=np.zeros((100, 100), dtype=np.bool_)) == []
+
+
 @given(st.integers(3, 9), st.integers(10, 60), st.integers(0, 10**6))
 def test_of_all_divisions_into_groups_the_best_is_found(most: int, count: int, seed: int) -> None:
     chance = np.random.default_rng(seed)

@@ -29,8 +29,15 @@ def borders(strengths: Floats, together: Sequence[Numbers], *, groups: int, most
     begins, and at the end the number of profiles. Of all divisions, this is the one whose borders separate the least
     that is still worth comparing.
     """
-    count = len(strengths)
-    costs = np.round(_costs(strengths, together, most), _DIGITS)
+    return divide(np.round(_costs(strengths, together, most), _DIGITS), groups=groups, most=most)
+
+
+def divide(costs: Floats, *, groups: int, most: int) -> list[int]:
+    """Return where so many groups of ``most`` at most begin and end, so that their borders cost the least.
+
+    ``costs`` has the cost of a border before each place, and after the last.
+    """
+    count = len(costs) - 1
     sizes = np.arange(most, LEAST_MEMBERS - 1, -1)
     uneven = _EVEN * ((sizes - count / groups) / most) ** 2
     # The places where the last border so far may be begin here, each with the least cost of getting there.

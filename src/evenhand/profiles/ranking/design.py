@@ -19,6 +19,9 @@ from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.evaluators.group_ranking import MOST_MEMBERS
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from evenhand.stats.rankings import Floats, Numbers
 
 DesignName: TypeAlias = Literal["swiss", "random", "staged"]
@@ -43,7 +46,8 @@ class SoFar:
 
     ``strengths`` are those found so far. ``shown`` is the slot in which it was shown last, from 0.5 (first) to -0.5
     (last). ``ranked`` counts its groups, and ``met`` those it shared in pairs with another; ``together`` has the group
-    in which it was ranked in each round, -1 for none. Those that are ``out`` take no further part.
+    in which it was ranked in each round, -1 for none. ``open`` tells of each pair whether its order is open; None where
+    the judge contradicts itself. Those that are ``out`` take no further part.
     """
 
     strengths: Sequence[float]
@@ -51,6 +55,7 @@ class SoFar:
     ranked: Sequence[int]
     met: Mapping[int, Mapping[int, int]]
     together: Sequence[Numbers] = ()
+    open: NDArray[np.bool_] | None = None
     out: Collection[int] = ()
 
     @classmethod
@@ -103,7 +108,8 @@ class RankingDesign:
 
     def goes_by_strength(self, number: int, count: int) -> bool:
         """Return whether a round depends on how strong each profile is so far."""
-        return not self.is_by_lot(number) or self.taking_part(count)[number] < count
+        taking_part = self.taking_part(count)
+        return number < len(taking_part) and (not self.is_by_lot(number) or taking_part[number] < count)
 
     def taking_part(self, count: int) -> list[int]:
         """Return how many of ``count`` profiles take part in each round.
@@ -126,12 +132,17 @@ class RankingDesign:
         return [self._group_count(number, size) for number, size in enumerate(self.taking_part(count))]
 
     def groups(self, number: int, so_far: SoFar) -> list[array[int]]:
-        """Form the groups of a round, the first being number 0: profiles by their numbers, as they are to be shown."""
+        """Form the groups of a round, the first being number 0: profiles by their numbers, as they are to be shown.
+
+        After the last round there may be one group more, if that makes the order of a consistent judge exact.
+        """
         import numpy as np  # noqa: PLC0415 - in lists of objects, a hundred thousand would take much room
 
         count = len(so_far.strengths)
         chance = random.Random(f"{self.seed}:{number}")  # noqa: S311 - it has to come out alike each time
         lots = array("d", (chance.random() for _ in range(count)))
+        if number == len(self.taking_part(count)):
+            return [array("i", _shown_order(group, so_far, lots)) for group in self._last_group(so_far)]
         everybody = np.argsort(lots, kind="stable")
         if so_far.out:
             everybody = everybody[~np.isin(everybody, list(so_far.out))]
@@ -146,20 +157,34 @@ class RankingDesign:
         else:
             if self.is_by_lot(number) and so_far.together:
                 chosen = chosen[_dealt(so_far.together[-1][chosen])]
-            ends = self._ends(number, strengths[chosen], [of_round[chosen] for of_round in so_far.together])
-            groups = (chosen[begin:end].tolist() for begin, end in itertools.pairwise(ends))
+            groups = self._divided(number, chosen, strengths, so_far)
         return [array("i", _shown_order(group, so_far, lots)) for group in groups]
 
-    def _ends(self, number: int, strengths: Floats, together: Sequence[Numbers]) -> list[int]:
-        """Return where the groups of a round begin and end: of even sizes, or where a Swiss round parts least."""
-        taking_part = len(strengths)
+    def _last_group(self, so_far: SoFar) -> list[list[int]]:
+        """Return, after the last Swiss round, a group of all whose place is still open, if one is all it takes."""
+        if so_far.open is None or self.name != "swiss" or self.in_pairs:
+            return []
+        members = [member for member, pairs in enumerate(so_far.open) if pairs.any() and member not in so_far.out]
+        return [members] if _PAIR <= len(members) <= self.group_size else []
+
+    def _divided(self, number: int, chosen: Numbers, strengths: Floats, so_far: SoFar) -> Iterable[list[int]]:
+        """Divide those who take part in a round into groups: of even sizes, or as a Swiss round separates least."""
+        taking_part = len(chosen)
         count = self._group_count(number, taking_part)
         if self.is_by_lot(number):
             sizes = (len(range(start, taking_part, count)) for start in range(count))
-            return list(itertools.accumulate(sizes, initial=0))
-        from evenhand.profiles.ranking.borders import borders  # noqa: PLC0415 - it imports numpy
+            ends = list(itertools.accumulate(sizes, initial=0))
+        elif so_far.open is not None:
+            from evenhand.profiles.ranking.open_pairs import kept_together  # noqa: PLC0415 - it imports numpy
 
-        return borders(strengths, together, groups=count, most=self.group_size)
+            pairs = so_far.open[chosen][:, chosen]
+            return [chosen[group].tolist() for group in kept_together(pairs, groups=count, most=self.group_size)]
+        else:
+            from evenhand.profiles.ranking.borders import borders  # noqa: PLC0415 - it imports numpy
+
+            together = [of_round[chosen] for of_round in so_far.together]
+            ends = borders(strengths[chosen], together, groups=count, most=self.group_size)
+        return (chosen[begin:end].tolist() for begin, end in itertools.pairwise(ends))
 
     def _group_count(self, number: int, count: int) -> int:
         """Return how many groups a round has: as few as can be, but the last Swiss round and every other have one more.

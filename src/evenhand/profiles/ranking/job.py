@@ -68,12 +68,13 @@ class Rounds:
         tally.take_in(groups_of(store.results(run, first=tally.groups)))  # those of rounds since the last time
         if parts := tally.failed_groups.split(tally.ranked, self.design.seed):
             return self._part_cases(parts, first=run.cases)
-        if tally.rounds >= len(self.design.taking_part(entrants.count)):
-            self._begin_again()  # whoever wants the ranking reads it from the store, and may need the room
-            return ()
         number, count = tally.rounds, entrants.count
-        so_far = tally.so_far(count, with_strengths=self.design.goes_by_strength(number, count))
-        return self._cases(number, self.design.groups(number, so_far), first=run.cases)
+        if number <= len(self.design.taking_part(count)):
+            so_far = tally.so_far(count, with_strengths=self.design.goes_by_strength(number, count))
+            if groups := self.design.groups(number, so_far):
+                return self._cases(number, groups, first=run.cases)
+        self._begin_again()  # whoever wants the ranking reads it from the store, and may need the room
+        return ()
 
     def _cases(self, number: int, groups: Sequence[Sequence[int]], *, first: int) -> Iterator[PlannedCase]:
         entrants = self._all()

@@ -14,6 +14,7 @@ import numpy as np
 from evenhand.profiles.ranking.design import SoFar
 from evenhand.profiles.ranking.failed_groups import FailedGroups
 from evenhand.profiles.ranking.groups import Group
+from evenhand.profiles.ranking.open_pairs import MOST_PROFILES, open_pairs
 from evenhand.stats.bias import Slots, SlotTest, flip_test
 from evenhand.stats.rankings import Ranking, Rankings
 from evenhand.stats.strength_posterior import learned_fit
@@ -121,6 +122,7 @@ class Tally:
             ranked=self.in_groups,
             met=self._met,
             together=[self._said[number].judgments_of(count) for number in sorted(self._said)],
+            open=open_pairs(self.rankings(np.arange(count))) if count <= MOST_PROFILES else None,
             out=self.failed_groups.to_blame,
         )
 
