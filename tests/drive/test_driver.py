@@ -15,7 +15,7 @@ import pytest
 
 from evenhand import Ask, Call, Case, ConfigError, EvenhandError, Message, PromptEvaluator, Reply, Scripted, Steps
 from evenhand.domain.reply import Raised, Returned
-from evenhand.drive import background
+from evenhand.drive import background, driver
 from evenhand.drive.driver import drive, together
 
 CASE = Case(candidate_answer="Paris", expected_outcome="Names Paris")
@@ -343,3 +343,39 @@ def test_steps_that_yield_nonsense_are_told_so() -> None:
 def test_a_timeout_must_be_a_time(timeout: Any) -> None:
     with pytest.raises(ConfigError, match="it must be a number of seconds above 0"):
         EVALUATOR.evaluate(CASE, timeout=timeout)
+
+
+def test_a_function_whose_thread_ends_before_it_begins_is_called_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it may under coverage: Python 3.11 does not always manage to trace a thread, and then ends it."""
+    started: list[threading.Thread] = []
+
+    class Fragile(threading.Thread):
+        def run(self) -> None:
+            started.append(self)
+            if len(started) > 2:
+                super().run()
+
+    calls: list[int] = []
+    monkeypatch.setattr(driver, "_TO_BEGIN_SECONDS", 0.01)
+    monkeypatch.setattr(threading, "Thread", Fragile)
+
+    asyncio.run(driver.call_function(calls.append, 7))
+
+    assert (len(started), calls) == (3, [7])
+
+
+def test_a_function_that_takes_its_time_is_called_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "_TO_BEGIN_SECONDS", 0.001)
+    calls: list[int] = []
+    go_on = threading.Event()
+
+    def slow() -> int:
+        calls.append(1)
+        go_on.wait(60)
+        return 5
+
+    async def work() -> Any:
+        asyncio.get_running_loop().call_later(0.05, go_on.set)
+        return await driver.call_function(slow)
+
+    assert (asyncio.run(work()), calls) == (5, [1])

@@ -94,9 +94,9 @@ class LeasedGateway(Gateway):
         self._answered_elsewhere: set[str] = set()
         self._gone: dict[str, str] = {}
         self._is_told = False
-        # Who waits for news, and who does so since the last report.
-        self.curious: list[asyncio.Future[None]] = []
-        self._informed_next: list[asyncio.Future[None]] = []
+        # Those who wait for news: until the next report, and after it until the orders that follow.
+        self.awaiting_news: list[asyncio.Future[None]] = []
+        self._awaiting_orders: list[asyncio.Future[None]] = []
         super().__init__(
             cast("Store", None),  # there is none here, and without the cache nobody looks for it
             budget=self.lent,
@@ -231,18 +231,18 @@ class LeasedGateway(Gateway):
         if self.ending is not None:
             return
         informed = asyncio.get_running_loop().create_future()
-        self.curious.append(informed)
+        self.awaiting_news.append(informed)
         self._changed.set()
         await informed
 
     def note_report(self) -> None:
         """Note that a report was made: the orders after it are news."""
-        self._informed_next += self.curious
-        self.curious = []
+        self._awaiting_orders += self.awaiting_news
+        self.awaiting_news = []
 
     def note_news(self) -> None:
         """Let those go on who wait for news, since the orders after a report have been followed."""
-        informed, self._informed_next = self._informed_next, []
+        informed, self._awaiting_orders = self._awaiting_orders, []
         for each in informed:
             if not each.done():
                 each.set_result(None)

@@ -219,7 +219,7 @@ class Worker:
         gateway, report = self.gateway, self._report
         if gateway.unsent or gateway.questions or gateway.unasked or gateway.outages or self._settled or report.crashed:
             return True
-        if gateway.curious or gateway.lent.wanted > self._calls_wanted:
+        if gateway.awaiting_news or gateway.lent.wanted > self._calls_wanted:
             return True
         if self._unsent_since is not None:
             gathered = now - self._unsent_since >= GATHER_SECONDS or self._unsent >= FULL_REPORT

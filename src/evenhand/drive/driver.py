@@ -26,6 +26,8 @@ from evenhand.drive.held_keys import message_of
 from evenhand.drive.working_folder import seen_from_here
 
 _MOST_FRAMES: Final = 3
+# After so long, a thread that should run a function is looked after.
+_TO_BEGIN_SECONDS: Final = 1.0
 
 
 async def call_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -43,16 +45,23 @@ async def call_function(function: Callable[..., Any], *args: Any, **kwargs: Any)
 
 
 async def _in_thread(function: Callable[[], Any]) -> Any:
-    """Run a function in a thread that nobody waits for when the program ends: it may never come back."""
+    """Run a function in a thread that nobody waits for when the program ends: it may never come back.
+
+    Under coverage or a debugger, Python 3.11 cannot always trace a thread that starts while another does; such a thread
+    ends before it begins, and another takes its place.
+    """
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
     context = contextvars.copy_context()
+    has_begun = False
 
     def deliver(result: tuple[Any, BaseException | None]) -> None:
         if not outcome.done():
             outcome.set_result(result)
 
     def work() -> None:
+        nonlocal has_begun
+        has_begun = True
         try:
             result: tuple[Any, BaseException | None] = (context.run(function), None)
         except BaseException as error:  # raised again where it is awaited
@@ -60,8 +69,16 @@ async def _in_thread(function: Callable[[], Any]) -> Any:
         with contextlib.suppress(RuntimeError):  # the loop may be gone by now
             loop.call_soon_threadsafe(deliver, result)
 
-    threading.Thread(target=work, name="evenhand-function", daemon=True).start()
-    value, error = await outcome
+    def started() -> threading.Thread:
+        thread = threading.Thread(target=work, name="evenhand-function", daemon=True)
+        thread.start()
+        return thread
+
+    thread = started()
+    while not (await asyncio.wait([outcome], timeout=None if has_begun else _TO_BEGIN_SECONDS))[0]:
+        if not has_begun and not thread.is_alive():
+            thread = started()
+    value, error = outcome.result()
     if error is not None:
         raise error
     return value

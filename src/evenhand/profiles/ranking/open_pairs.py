@@ -24,20 +24,19 @@ MOST_PROFILES: Final = 400
 
 
 def open_pairs(rankings: Rankings) -> Pairs | None:
-    """Tell of each pair whether its order is open; None where a judge contradicts itself."""
+    """Return for each pair whether its order is open; None where a judge contradicts itself."""
     better: Singles = np.zeros((rankings.count + 1, rankings.count + 1), dtype=np.float32)
     for block in rankings.blocks:
         better[block.members[:-1], block.members[1:]] = 1
-    better = better[:-1, :-1]  # without those that fill up short rankings
-    by_way = better
+    better = better[:-1, :-1]  # without the member that fills up short rankings
     while True:  # each time by way of twice as many others
-        more = ((by_way + by_way @ by_way) > 0).astype(np.float32)
-        if np.array_equal(more, by_way):
+        more = ((better + better @ better) > 0).astype(np.float32)
+        if np.array_equal(more, better):
             break
-        by_way = more
-    if by_way.diagonal().any():
+        better = more
+    if better.diagonal().any():
         return None
-    pairs: Pairs = (by_way + by_way.T) == 0
+    pairs: Pairs = (better + better.T) == 0
     np.fill_diagonal(pairs, val=False)
     return pairs
 
@@ -45,7 +44,7 @@ def open_pairs(rankings: Rankings) -> Pairs | None:
 def kept_together(pairs: Pairs, *, groups: int, most: int) -> list[Numbers]:
     """Divide profiles that are in order, the best first, into so many groups that separate few open ``pairs``.
 
-    The best borders come first, and then whatever moves and swaps between groups still better.
+    The borders that separate least come first; then profiles move or swap between groups for as long as that helps.
     """
     if groups < 2:
         return [np.arange(len(pairs))] * groups
