@@ -26,7 +26,7 @@ from evenhand.drive.held_keys import message_of
 from evenhand.drive.working_folder import seen_from_here
 
 _MOST_FRAMES: Final = 3
-# After so long, a thread that should run a function is looked after.
+# How long a thread may take to begin before somebody looks whether it is still alive.
 _TO_BEGIN_SECONDS: Final = 1.0
 
 

@@ -99,6 +99,11 @@ class RankingDesign:
         """Whether two at a time are compared, in both orders."""
         return self.group_size == _PAIR
 
+    @property
+    def may_add_group(self) -> bool:
+        """Whether one more group may follow the last round."""
+        return self.name == "swiss" and not self.in_pairs
+
     def is_by_lot(self, number: int) -> bool:
         """Return whether the groups of a round, the first being number 0, are formed by lot.
 
@@ -162,7 +167,7 @@ class RankingDesign:
 
     def _last_group(self, so_far: SoFar) -> list[list[int]]:
         """Return, after the last Swiss round, a group of all whose place is still open, if one is all it takes."""
-        if so_far.open is None or self.name != "swiss" or self.in_pairs:
+        if so_far.open is None or not self.may_add_group:
             return []
         members = [member for member, pairs in enumerate(so_far.open) if pairs.any() and member not in so_far.out]
         return [members] if _PAIR <= len(members) <= self.group_size else []

@@ -69,7 +69,7 @@ class Rounds:
         if parts := tally.failed_groups.split(tally.ranked, self.design.seed):
             return self._part_cases(parts, first=run.cases)
         number, count = tally.rounds, entrants.count
-        if number <= len(self.design.taking_part(count)):
+        if number < len(self.design.taking_part(count)) + self.design.may_add_group:
             so_far = tally.so_far(count, with_strengths=self.design.goes_by_strength(number, count))
             if groups := self.design.groups(number, so_far):
                 return self._cases(number, groups, first=run.cases)
