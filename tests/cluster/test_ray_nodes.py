@@ -35,7 +35,7 @@ def answer(text):
     node = ray.get_runtime_context().get_node_id()
     nodes = Path(os.environ["NODES_AT_WORK"])
     (nodes / node).touch()
-    for _ in range(1200):
+    for _ in range(2400):
         if len(list(nodes.iterdir())) == 2:
             break
         time.sleep(0.1)

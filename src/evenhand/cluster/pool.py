@@ -51,11 +51,19 @@ class _Hold:
 
 
 class Pool(Generic[Owner]):
-    """Hands out samples of cases, and takes note of what is done. ``source`` yields those nobody had yet."""
+    """Hands out samples of cases, and takes note of what is done. ``source`` yields those nobody had yet.
 
-    def __init__(self, source: Iterator[Held], repeat: int) -> None:
+    Of the ``samples`` that are unfinished, a worker may queue no more than its share: the last ones of a run would
+    else wait behind others at one worker while the rest, or one that begins late, have nothing to do. What it can
+    judge at once, in its ``places``, it always gets, so that nothing waits for a worker that never begins.
+    """
+
+    def __init__(self, source: Iterator[Held], *, repeat: int, samples: int, workers: int, places: int) -> None:
         self._source = source
         self._repeat = repeat
+        self._unfinished = samples
+        self._workers = workers
+        self._places = places
         self._is_read = False
         self._again: deque[Held] = deque()
         self._suspects: deque[list[Held]] = deque()
@@ -82,6 +90,8 @@ class Pool(Generic[Owner]):
         if hold.is_alone:
             taken = self._suspects.popleft()
         else:
+            share = max(-(-self._unfinished // self._workers), self._places)
+            wanted = max(min(wanted, share - len(hold.held)), 0)
             taken = [self._again.popleft() for _ in range(min(wanted, len(self._again)))]
             while len(taken) < wanted and not self._is_read:
                 if (held := next(self._source, None)) is None:
@@ -102,6 +112,8 @@ class Pool(Generic[Owner]):
             held = hold.held.pop(number, None)
             if held is not None and held.todo:
                 self._again.append(held)
+            elif held is not None:
+                self._unfinished -= 1
         self.changed.set()
 
     def lose(self, owner: Owner) -> Held | None:
@@ -112,6 +124,7 @@ class Pool(Generic[Owner]):
         if len(lost) == 1 and hold.is_alone:
             lost[0].deaths += 1
             if lost[0].deaths >= _MOST_DEATHS:
+                self._unfinished -= 1
                 return lost[0]
         size = -(-len(lost) // _GROUPS)
         self._suspects.extend(lost[start : start + size] for start in range(0, len(lost), size or 1))

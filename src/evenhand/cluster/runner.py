@@ -82,7 +82,8 @@ class ClusterRunner(Runner):
         self._lender = Lender(pace.limits, self.budget)
         self._count = max(1, min(self._cluster.workers, pace.concurrency))
         self._members: list[_Member] = []
-        self._pool: Pool[_Member] = Pool(iter(()), run.repeat)
+        self._places = max(1, pace.concurrency // self._count)
+        self._pool = self._pool_of(iter(()), 0)
         self._lost_in_a_row = 0
         self._gone: dict[str, tuple[_Member, Outage]] = {}
         self._answered: set[str] = set()
@@ -131,12 +132,18 @@ class ClusterRunner(Runner):
 
     def _begin(self, first: int, *, resuming: bool) -> list[asyncio.Task[None]]:
         self._overview = None  # the run is read when it has ended: here nothing is made of its rows
-        self._pool = Pool(self._source(first, resuming=resuming), self._run.repeat)
+        samples = (self._run.cases - first) * self._run.repeat
+        if resuming and not self._pace.retry_errors:  # each that is left lacks an evaluation at least
+            samples = min(samples, self._progress.total - self._progress.done)
+        self._pool = self._pool_of(self._source(first, resuming=resuming), samples)
         while len(self._members) < self._count:
             self._members.append(self._member())
         for member in self._members:
             member.wanted, member.is_settled = max(member.wanted, 1), False
         return [asyncio.create_task(self._serve(member)) for member in self._members]
+
+    def _pool_of(self, source: Iterator[Held], samples: int) -> Pool[_Member]:
+        return Pool(source, repeat=self._run.repeat, samples=samples, workers=self._count, places=self._places)
 
     def _source(self, first: int, *, resuming: bool) -> Iterator[Held]:
         how = {"resuming": resuming, "retry_errors": self._pace.retry_errors}
@@ -159,7 +166,7 @@ class ClusterRunner(Runner):
             cwd=None if self._cluster.ships_files else _here(),
             has_target=job.target is not None,
             timeout=job.timeout,
-            places=max(1, pace.concurrency // self._count),
+            places=self._places,
             slow_start=pace.slow_start,
             outage_timeout=pace.outage_timeout,
             is_limited=self._lender.is_limited,
