@@ -35,11 +35,15 @@ _WIDEST: Final = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strengths:
-    """How strong each is, around a mean of 0; what being shown first adds beside being shown last; and the prior."""
+    """How strong each is, around a mean of 0; what being shown first adds beside being shown last; and the prior.
+
+    ``covariance`` is that of the strengths and the position, where it is not that of the fit's curvature.
+    """
 
     values: Floats
     position: float = 0.0
     prior: float = PRIOR
+    covariance: Floats | None = None
 
     @property
     def point(self) -> Floats:
@@ -89,6 +93,11 @@ def _height(rankings: Rankings, point: Floats, prior: float) -> float:
     return told - _product(point, _prior_term(point, prior)) / 2
 
 
+def prior_precisions(size: int, prior: float) -> Floats:
+    """Return how precisely a prior knows each strength and, as the last, the position."""
+    return _prior_term(np.ones(size), prior)
+
+
 def _prior_term(direction: Floats, prior: float) -> Floats:
     """Return what a prior says of a direction."""
     term = prior * direction
@@ -103,7 +112,7 @@ class Slope:
         self._prior = float(prior)
         self._choices = [_Choices(block, now) for block in rankings.blocks]
         self.gradient = -_prior_term(now, self._prior)
-        self.curvature = _prior_term(np.ones_like(now), self._prior)
+        self.curvature = prior_precisions(len(now), self._prior)
         for choices in self._choices:
             choices.add_slope(self.gradient, self.curvature)
 
@@ -113,14 +122,14 @@ class Slope:
 
     def hessian(self) -> Floats:
         """Return the curvature along all directions, turned positive."""
-        hessian = np.diag(_prior_term(np.ones_like(self.gradient), self._prior))
+        hessian = np.diag(prior_precisions(len(self.gradient), self._prior))
         for choices in self._choices:
             choices.add_hessian(hessian)
         return hessian
 
     def noise(self, chance: np.random.Generator) -> Floats:
         """Draw from the normal distribution whose covariance is the curvature: what a gradient varies by."""
-        drawn = np.sqrt(_prior_term(np.ones_like(self.gradient), self._prior))
+        drawn = np.sqrt(prior_precisions(len(self.gradient), self._prior))
         drawn *= chance.standard_normal(len(drawn))
         for choices in self._choices:
             choices.add_noise(drawn, chance)

@@ -2,6 +2,7 @@
 
 The strengths that rankings allow are taken as normally distributed around the fit, with the inverse of its curvature as
 covariance (Laplace's approximation). The prior's precision is the one that makes the rankings most likely (MacKay).
+Pairs say too little for that, and have a better approximation of their own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from evenhand.stats.both_orders import BothOrders
 from evenhand.stats.distributions import z_quantile
+from evenhand.stats.pair_posterior import PAIR, is_for, learned_posterior
 from evenhand.stats.plackett_luce import PRIOR, Slope, Strengths, fit, log_likelihood
 from evenhand.stats.rankings import Rankings
 
@@ -29,7 +32,6 @@ _LEAST_PRIOR, _MOST_PRIOR = 1e-4, 100.0
 _MOST_LESSONS: Final = 30
 # With a wider prior, few pairs are fitted so closely that nothing is left of them.
 _CAUTIOUS: Final = 1.0
-_PAIR: Final = 2
 # Where a position makes rankings so little more likely, both ways of finding its error agree, but for rounding.
 _LEAST_GAIN: Final = 0.01
 _LEARNED: Final = 0.05
@@ -44,6 +46,8 @@ def learned_fit(rankings: Rankings) -> Strengths:
     A judge that hardly contradicts itself gets a wide one, and the order that it meant; one that is all noise a narrow
     one, and strengths close together.
     """
+    if is_for(rankings):
+        return learned_posterior(rankings).strengths()
     fitted = fit(rankings, prior=PRIOR)
     for _ in range(_MOST_LESSONS if rankings.blocks else 0):
         known = rankings.count - fitted.prior * _total_variance(rankings, fitted)
@@ -69,23 +73,15 @@ def as_independent(rankings: Rankings) -> Rankings:
 
 def _together(rankings: Rankings) -> float:
     """Return the correlation of what the strengths leave unexplained in both orders of a pair."""
-    if any(len(block.members) != _PAIR for block in rankings.blocks):
+    if any(len(block.members) != PAIR for block in rankings.blocks):
         return 0.0
+    both = BothOrders.of(rankings)
+    if is_for(rankings):
+        posterior = learned_posterior(rankings)
+        return both.correlation(*posterior.gaps_without(both.units), posterior.position)
     fitted = fit(rankings, prior=_CAUTIOUS)
-    padded = np.append(fitted.values, 0.0)
-    won, weights, chances = np.zeros((3, rankings.judgments, 2))
-    for block in rankings.blocks:
-        is_lower = block.members[0] < block.members[1]  # all is said of the one with the lower number
-        order = (block.units, np.where(np.where(is_lower, block.slots[0], block.slots[1]) > 0, 1, 0))
-        first, second = padded[block.members] + fitted.position * block.slots
-        gaps = np.where(is_lower, first - second, second - first)
-        chances[order] = 1 / (1 + np.exp(-np.clip(gaps, -500, 500)))
-        np.add.at(won, order, block.weights * is_lower)
-        np.add.at(weights, order, block.weights)
-    both = (weights > 0).all(axis=1)
-    rests = won[both] / weights[both] - chances[both]
-    scale = float(np.sqrt((chances[both] * (1 - chances[both])).prod(axis=1)).sum())
-    return min(max(float(rests.prod(axis=1).sum()) / scale, 0.0), 1.0) if scale else 0.0
+    gaps = fitted.values[both.lower] - fitted.values[both.higher]
+    return both.correlation(gaps, np.zeros_like(gaps), fitted.position)
 
 
 def _total_variance(rankings: Rankings, fitted: Strengths) -> float:
@@ -121,7 +117,7 @@ def rank_spans(
 
     Of each only the extreme ranks are kept, as many as lie outside of the interval, so that memory stays small.
     """
-    drawn = _Drawn(Slope(rankings, fitted.point, fitted.prior), np.random.default_rng(seed))
+    drawn = _Drawn(rankings, fitted, np.random.default_rng(seed))
     outside = max(1, round(draws * (1 - level) / 2)) + 1  # and the first inside
     best = np.full((rankings.count, outside), rankings.count, dtype=np.int32)
     worst = np.ones((rankings.count, outside), dtype=np.int32)
@@ -137,10 +133,11 @@ def rank_spans(
         worst[:, 0] = np.maximum(worst[:, 0], last)
         worst.sort(axis=1)
     del drawn  # it has three numbers for each entry of each ranking, and the next fit takes as many
+    best, worst = best[:, -1].copy(), worst[:, 0].copy()
     half = z_quantile(level) * _error_of_position(rankings, fitted, math.sqrt(of_position / draws))
     return Spans(
-        best=best[:, -1].copy(),
-        worst=worst[:, 0].copy(),
+        best=best,
+        worst=worst,
         errors=np.sqrt(squares / draws),
         position=(fitted.position - half, fitted.position + half),
     )
@@ -149,10 +146,12 @@ def rank_spans(
 class _Drawn:
     """How far strengths may be off, drawn again and again; the last is the position."""
 
-    def __init__(self, slope: Slope, chance: np.random.Generator) -> None:
-        self._slope, self._chance = slope, chance
-        few = len(slope.gradient) <= _FEW + 1
-        self._root = np.linalg.cholesky(np.linalg.inv(slope.hessian())) if few else None
+    def __init__(self, rankings: Rankings, fitted: Strengths, chance: np.random.Generator) -> None:
+        self._slope, self._chance = Slope(rankings, fitted.point, fitted.prior), chance
+        covariance = fitted.covariance
+        if covariance is None and rankings.count <= _FEW:
+            covariance = np.linalg.inv(self._slope.hessian()).astype(np.float64, copy=False)
+        self._root = None if covariance is None else np.linalg.cholesky(covariance)
 
     def next(self) -> Floats:
         if self._root is None:
@@ -170,6 +169,8 @@ def _error_of_position(rankings: Rankings, fitted: Strengths, by_curvature: floa
     if not rankings.has_slots:
         return by_curvature
     without = rankings.without_slots()
+    if fitted.covariance is not None:  # the mean of what is possible is less likely than the top
+        fitted = fit(rankings, prior=fitted.prior, start=fitted)
     gained = log_likelihood(rankings, fitted) - log_likelihood(without, fit(without, prior=fitted.prior, start=fitted))
     return abs(fitted.position) / math.sqrt(2 * gained) if gained > _LEAST_GAIN else by_curvature
 

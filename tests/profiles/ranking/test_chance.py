@@ -139,6 +139,8 @@ def test_a_judge_that_goes_by_the_slot_gets_no_leaderboard_either() -> None:
         (20, 40, 0.5, {}),
         (20, 30, 2.0, {}),
         (12, 20, 2.0, {"group_size": 2, "rounds": 11}),
+        (60, 6, 0.5, {"group_size": 2, "rounds": 5}),
+        (60, 6, 6.0, {"group_size": 2, "rounds": 5}),
     ],
     ids=str,
 )
@@ -257,16 +259,25 @@ def test_few_profiles_or_equal_lengths_say_nothing_of_length() -> None:
         assert "length: cannot tell; that takes 10 or more profiles of clearly different lengths" in found.report()
 
 
-@pytest.mark.parametrize(("options", "most"), [({}, 1.35), ({"group_size": 2, "rounds": 20}, 1.6)], ids=str)
-def test_a_unit_of_strength_is_about_one_in_truth(options: dict[str, Any], most: float) -> None:
+@pytest.mark.parametrize(
+    ("slope", "options", "most"),
+    [
+        (2.0, {}, 1.35),
+        (2.0, {"group_size": 2, "rounds": 20}, 1.2),
+        (2.0, {"group_size": 2, "rounds": 5}, 1.4),
+        (6.0, {"group_size": 2, "rounds": 5}, 1.4),
+    ],
+    ids=str,
+)
+def test_a_unit_of_strength_is_about_one_in_truth(slope: float, options: dict[str, Any], most: float) -> None:
     """Before: 1.3 with the defaults, and 3.4 in pairs."""
     ratios = []
     for seed in range(2100, 2108):
         texts = people(seed, 60)
         worths = {name: float(text.split()[1]) for name, text in texts.items()}
         mean = sum(worths.values()) / len(worths)
-        strengths = {one.id: one.strength or 0.0 for one in ranked(seed, 60, 2.0, **options)}
-        together = sum(2.0 * (worths[name] - mean) * strength for name, strength in strengths.items())
+        strengths = {one.id: one.strength or 0.0 for one in ranked(seed, 60, slope, **options)}
+        together = sum(slope * (worths[name] - mean) * strength for name, strength in strengths.items())
         ratios.append(together / sum(strength**2 for strength in strengths.values()))
 
     assert 0.8 <= sum(ratios) / len(ratios) <= most
