@@ -1,4 +1,4 @@
-"""A ranking on a terminal and in files: sentences, tables, and the chart of an HTML page."""
+"""A ranking on a terminal and in files: sentences and tables; ``leaderboard`` has the section of an HTML file."""
 
 from __future__ import annotations
 
@@ -7,20 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from markupsafe import Markup
-
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.fit import ranks_from
-from evenhand.profiles.ranking.group_view import group_view
 from evenhand.profiles.ranking.job import design_of
 from evenhand.profiles.ranking.length import LEAST_PROFILES
 from evenhand.profiles.ranking.result import CHANCE, MOST_IN_CYCLES, Agreement, RankedProfile, Ranks
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_report
 from evenhand.reports.csv import cell
 from evenhand.reports.effort import effort_sentence
-from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
-from evenhand.reports.html.markup import tag
-from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row
 from evenhand.reports.phrases import NONE, counted, interval_text, judges_phrase, score_text
 from evenhand.reports.report import Report, Writer, write as write_report
@@ -215,66 +209,6 @@ def position_sentence(ranks: Ranks) -> str:
     return sentence
 
 
-MOST_DRAWN: Final = 200
-
-
-def section(ranks: Ranks, design: RankingDesign, *, most: int = MOST_DRAWN) -> Markup:
-    """Show a ranking; what models and users wrote is only ever text."""
-    first, *others = (shown(block) for block in blocks(ranks, design, most=most) if not isinstance(block, Grid))
-    leaderboard = _leaderboard(ranks, design, most)
-    return tag("section", first, leaderboard, *_slots(ranks), *others, class_="outcome leaderboard")
-
-
-def _leaderboard(ranks: Ranks, design: RankingDesign, most: int) -> Markup:
-    """Draw the ranks of the best on a common scale, the first on the left."""
-    best = ranks.profiles[: design.top or most]
-    last = max(
-        [*(profile.interval[1] for profile in best if profile.interval), *(profile.rank or 1 for profile in best), 2]
-    )
-    axis = Axis(left=1, right=last)
-    headings = ["profile", "rank", "95 %", "tier", "strength"]
-    if design.in_pairs:
-        headings += ["wins", "95 %", "wins, length-adjusted"]
-    rows = [(profile.id, _rank_mark(profile, axis), _numbers(profile, design)) for profile in best]
-    return tag("div", tag("h2", "Leaderboard"), forest(headings, rows, f"1 to {last:,}"))
-
-
-def _rank_mark(profile: RankedProfile, axis: Axis) -> Markup:
-    label = (
-        f"{profile.id}: no rank"
-        if profile.rank is None
-        else f"{profile.id}: rank {profile.rank}, 95 %: {span_text(profile)}"
-    )
-    return interval_mark(label, profile.rank, profile.interval, axis)
-
-
-def _numbers(profile: RankedProfile, design: RankingDesign) -> list[str]:
-    numbers = [
-        NONE if profile.rank is None else f"{profile.rank:,}",
-        span_text(profile),
-        NONE if profile.tier is None else str(profile.tier),
-        score_text(profile.strength),
-    ]
-    if design.in_pairs:
-        numbers += [share_text(profile.win_rate), interval_text(profile.win_rate_interval)]
-        numbers.append(share_text(profile.win_rate_without_length))
-    return numbers
-
-
-def _slots(ranks: Ranks) -> list[Markup]:
-    """Draw the mean place of what was shown in each slot; all would lie at one half."""
-    places = ranks.position.test.places
-    if not places:
-        return []
-    axis = Axis(left=0, right=1, line=0.5)
-    rows = []
-    for slot, place in enumerate(places, 1):
-        mark = interval_mark(f"position {slot}: mean place {place:.2f}", place, None, axis)
-        rows.append((f"position {slot}", mark, [score_text(place)]))
-    title = tag("h2", "Mean place by the position in which a profile was shown")
-    return [tag("div", title, forest(("position", "mean place"), rows, "always best to always worst"))]
-
-
 COLUMNS: Final = (
     "rank", "low", "high", "tier", "id", "strength", "groups", "failures", "win_rate", "win_rate_low", "win_rate_high",
     "win_rate_without_length", "attributes",
@@ -333,8 +267,12 @@ def _write_markdown(report: Report, out: TextIO) -> None:
 
 
 def _write_html(report: Report, out: TextIO) -> None:
-    design = design_of(report.run.definition)
-    write_html(report, out, section=section(ranks_of(report), design), noun="group", case_view=group_view)
+    from evenhand.profiles.ranking.group_view import group_view  # noqa: PLC0415 - most reports need no templates
+    from evenhand.profiles.ranking.leaderboard import section  # noqa: PLC0415
+    from evenhand.reports.html.page import write_html  # noqa: PLC0415
+
+    shown = section(report, ranks_of(report))
+    write_html(report, out, section=shown, noun="group", case_view=group_view)
 
 
 WRITERS: Final[dict[str, Writer]] = {

@@ -345,15 +345,32 @@ def _step(most: int) -> int:
     return next(step for step in (power, 2 * power, 5 * power) if 4 * step >= most)
 
 
-def forest(headings: Sequence[str], rows: Sequence[tuple[str, Markup, Sequence[str]]], scale: str) -> Markup:
-    """Show rows of a name, a drawing and numbers; ``scale`` is the heading over the drawings."""
+def forest(
+    headings: Sequence[str],
+    rows: Sequence[tuple[str, Markup, Sequence[str]]],
+    scale: str,
+    *,
+    below: Sequence[Markup | None] = (),
+) -> Markup:
+    """Show rows of a name, a drawing and numbers; ``scale`` is the heading over the drawings.
+
+    ``below`` has what stands below each of the first rows, across all columns.
+    """
     first, *others = headings
     return _table(
         (first, scale, *others),
         [
-            (_name(name), tag("td", drawn, class_="drawn"), *(tag("td", number, class_="number") for number in numbers))
+            (
+                _name(name),
+                tag("td", drawn, class_="drawn"),
+                *(
+                    tag("td", number, class_="number", data_name=heading)
+                    for heading, number in zip(others, numbers, strict=True)
+                ),
+            )
             for name, drawn, numbers in rows
         ],
+        below,
     )
 
 
@@ -376,6 +393,11 @@ def _name(name: str) -> Markup:
     return tag("th", name, scope="row")
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[Markup]]) -> Markup:
+def _table(headings: Sequence[str], rows: Sequence[Sequence[Markup]], below: Sequence[Markup | None] = ()) -> Markup:
     head = tag("tr", *(tag("th", name, scope="col") for name in headings))
-    return tag("table", tag("thead", head), tag("tbody", *(tag("tr", *row) for row in rows)), class_="forest")
+    body: list[Markup] = []
+    for row, more in itertools.zip_longest(rows, below):
+        body.append(tag("tr", *row))
+        if more is not None:
+            body.append(tag("tr", tag("td", more, colspan=len(headings)), class_="below"))
+    return tag("table", tag("thead", head), tag("tbody", *body), class_="forest")
