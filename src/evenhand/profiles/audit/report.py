@@ -29,7 +29,8 @@ from evenhand.profiles.audit.sentences import (
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_report
 from evenhand.reports.csv import cell
 from evenhand.reports.effort import effort_sentence
-from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
+from evenhand.reports.html.charts import Axis, interval_mark
+from evenhand.reports.html.forest import forest, shown
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row

@@ -13,7 +13,8 @@ from evenhand.profiles.ranking.profile_view import ProfileView, profile_views, s
 from evenhand.profiles.ranking.report import blocks, share_text, shown_profiles, span_text
 from evenhand.profiles.ranking.result import RankedProfile, Ranks
 from evenhand.reports.blocks import Grid
-from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
+from evenhand.reports.html.charts import Axis, interval_mark
+from evenhand.reports.html.forest import forest, shown
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.renderer import render
 from evenhand.reports.html.table import MOST_ROWS
