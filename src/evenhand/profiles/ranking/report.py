@@ -230,6 +230,13 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
     return as_report(report.run, shown, _blocks(report), width=width, colour=colour, html_written=html_written)
 
 
+def in_short(report: Report) -> str:
+    """Return who leads, and whether there is an order at all, in one line."""
+    ranks = ranks_of(report)
+    led = f", led by {', '.join(plain(identity, _ID) for identity in ranks.order[:3])}" if ranks.order else ""
+    return f"{counted(len(ranks.order), 'profile')} in {counted(ranks.tiers, 'tier')}{led}; {headline(ranks)}"
+
+
 def rows(report: Report) -> dict[str, Any]:
     """Return the ranking as plain JSON values."""
     ranks = ranks_of(report)
