@@ -10,8 +10,8 @@ from markupsafe import Markup
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.job import design_of
 from evenhand.profiles.ranking.profile_view import ProfileView, profile_views, short_attributes
-from evenhand.profiles.ranking.report import blocks, share_text, shown_profiles, span_text
 from evenhand.profiles.ranking.result import RankedProfile, Ranks
+from evenhand.profiles.ranking.sentences import blocks, share_text, shown_profiles, span_text
 from evenhand.reports.blocks import Grid
 from evenhand.reports.html.charts import Axis, interval_mark
 from evenhand.reports.html.forest import forest, shown

@@ -68,7 +68,7 @@ def leaderboard(
     except TimeoutError:
         return page(request, "ranking.html", ranks=None, **context)
     from evenhand.profiles.ranking.job import design_of  # noqa: PLC0415 - brings much arithmetic along
-    from evenhand.profiles.ranking.report import about, headline, trust  # noqa: PLC0415
+    from evenhand.profiles.ranking.sentences import about, headline, trust  # noqa: PLC0415
 
     design = design_of(run.definition)
     first = min(max(after, 0), max(len(ranks.profiles) - 1, 0))
@@ -118,7 +118,7 @@ def _title(tier: int | None) -> str:
 
 
 def _row(profile: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> LeaderboardRow:
-    from evenhand.profiles.ranking.report import share_text, span_text  # noqa: PLC0415
+    from evenhand.profiles.ranking.sentences import share_text, span_text  # noqa: PLC0415
     from evenhand.reports.html.charts import interval_mark  # noqa: PLC0415
 
     rank_phrase = "no rank" if profile.rank is None else f"rank {profile.rank:,}, 95 %: {span_text(profile)}"
