@@ -17,7 +17,6 @@ import pytest
 from fastapi.testclient import TestClient
 
 from evenhand import Case, Contains, Profile, SchemaEvaluator, audit, evaluate, rank, score
-from evenhand.api.report_kind import report_kind_of
 from evenhand.cli.commands.runs import ListedRun
 from evenhand.cli.console import Console
 from evenhand.cli.runs.finish import code_of, report_of, show
@@ -35,6 +34,7 @@ from evenhand.profiles.modes import with_next_rounds
 from evenhand.reports.json import canonical
 from evenhand.reports.overview import survey
 from evenhand.reports.report import FORMATS, write
+from evenhand.reports.report_kind import report_kind_of
 from evenhand.reports.safe_text import strict_json
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings

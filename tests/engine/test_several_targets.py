@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from evenhand import Case, Contains, compare, evaluate
-from evenhand.domain.comparison import Took
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt, Usage
 from evenhand.domain.reply import Reply
+from evenhand.domain.took import Took
 from evenhand.engine.run import Run
 from evenhand.engine.target import target_of, with_model
 from evenhand.engine.targets.several import SeveralTargets, single_targets, target_names, targets_by_name

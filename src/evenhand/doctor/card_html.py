@@ -21,7 +21,8 @@ from evenhand.doctor.card import (
 from evenhand.doctor.examination import Examination, ProbeResult
 from evenhand.domain.run import RunRecord
 from evenhand.reports.html.card_parts import block_sections, scroll, section, sentences
-from evenhand.reports.html.charts import Axis, forest, interval_mark
+from evenhand.reports.html.charts import Axis, interval_mark
+from evenhand.reports.html.forest import forest
 from evenhand.reports.html.markup import join, tag
 from evenhand.reports.html.page import whole_document
 from evenhand.reports.phrases import interval_text

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from evenhand.doctor import report
-from evenhand.doctor.card import headline
 from evenhand.doctor.examination import Examination, ProbeResult
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.run import RunStatus
@@ -62,4 +61,4 @@ class JudgeExamination:
         return Path(path)
 
     def __repr__(self) -> str:
-        return f"JudgeExamination of run {self.run.id}: {headline(self.found)}"
+        return f"JudgeExamination of run {self.run.id}: {report.in_short(self.run.whole_report)}"

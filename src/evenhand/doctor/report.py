@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from evenhand.doctor.card import parts
+from evenhand.doctor.card import headline, parts
 from evenhand.doctor.examination import Examination, examination_of
 from evenhand.reports.blocks import Block, Sentences, as_markdown, as_report
 from evenhand.reports.effort import effort_sentence
@@ -29,6 +29,11 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
     """Return the judge card for a terminal; what models and users wrote is made plain."""
     shown = title(report, max(width - 40, 20))
     return as_report(report.run, shown, _all_parts(report), width=width, colour=colour, html_written=html_written)
+
+
+def in_short(report: Report) -> str:
+    """Return what came of the examination, in one line."""
+    return headline(found_in(report))
 
 
 def rows(report: Report) -> dict[str, Any]:

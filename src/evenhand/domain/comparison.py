@@ -14,6 +14,7 @@ from evenhand.domain.run import CaseResult, RunRecord
 from evenhand.domain.run_differences import RunDifferences
 from evenhand.domain.run_kind import has_verdicts, highest_score
 from evenhand.domain.summary import CorrectedNumbers
+from evenhand.domain.took import Took
 
 # The standings that a case, or an evaluation of it, may have in a run that has finished.
 STANDINGS: Final = ("pass", "borderline", "fail", "error", "not_evaluated")
@@ -105,13 +106,14 @@ class Compared:
         bounds = None if self.bounds is None else (self.bounds[0] * factor, self.bounds[1] * factor)
         return replace(self, scores=self.scores.times(factor), bounds=bounds)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
+    def as_dict(self, *, has_verdicts: bool = True) -> dict[str, Any]:
+        """Return it as plain JSON values; where nothing passes or fails, ``transitions`` is null."""
         fields = asdict(self)
-        fields["transitions"] = {
+        transitions = {
             before: dict(zip(STANDINGS, row, strict=True))
             for before, row in zip(STANDINGS, self.transitions, strict=True)
         }
+        fields["transitions"] = transitions if has_verdicts else None
         del fields["labels"]
         labels = {} if self.labels is None else {"labels": self.labels.as_dict()}
         return fields | {"better": self.better, "worse": self.worse, "fails_more": self.fails_more} | labels
@@ -131,6 +133,11 @@ class Change:
     def difference(self) -> float:
         """How much more it scored in B."""
         return self.score_b - self.score_a
+
+    def as_dict(self, *, has_verdicts: bool = True) -> dict[str, Any]:
+        """Return it as plain JSON values; where nothing passes or fails, both standings are null."""
+        standings = {} if has_verdicts else {"standing_a": None, "standing_b": None}
+        return asdict(self) | standings | {"difference": self.difference}
 
 
 class PairedResult(NamedTuple):
@@ -204,7 +211,7 @@ class Comparison(ShownInNotebooks, Saved):
     @property
     def has_verdicts(self) -> bool:
         """Whether cases pass or fail in one of the runs."""
-        return has_verdicts(self.a.definition) or has_verdicts(self.b.definition)
+        return _any_has_verdicts(self.a, self.b)
 
     def as_shown(self) -> Comparison:
         """Return the comparison with the scores that people are shown."""
@@ -224,17 +231,18 @@ class Comparison(ShownInNotebooks, Saved):
     def as_dict(self) -> dict[str, Any]:
         """Return the comparison as plain JSON values."""
         by_a, by_b = self.corrected_a, self.corrected_b
+        passes = self.has_verdicts
         return {
             "a": _run(self.a) | {"model": self.model_a},
             "b": _run(self.b) | {"model": self.model_b},
             "differing": list(self.differing),
             "notes": list(self.notes),
             "differences": self.differences.as_dict(),
-            "cases": self.cases.as_dict(),
-            "evaluators": {name: compared.as_dict() for name, compared in self.evaluators.items()},
+            "cases": self.cases.as_dict(has_verdicts=passes),
+            "evaluators": {name: compared.as_dict(has_verdicts=passes) for name, compared in self.evaluators.items()},
             "evaluator": self.evaluator,
             "changed": self.changed,
-            "changes": [asdict(change) | {"difference": change.difference} for change in self.changes],
+            "changes": [change.as_dict(has_verdicts=passes) for change in self.changes],
             **({"corrected": {"a": _corrected(by_a), "b": _corrected(by_b)}} if by_a or by_b else {}),
         }
 
@@ -267,6 +275,11 @@ class SeveralComparison(Saved):
         return self
 
     @property
+    def has_verdicts(self) -> bool:
+        """Whether cases pass or fail in one of them."""
+        return True
+
+    @property
     def worse(self) -> tuple[str, ...]:
         """Those that score worse than the baseline, or end in error more often, beyond chance."""
         return tuple(name for name, compared in self.others.items() if compared.worse or compared.fails_more)
@@ -276,49 +289,10 @@ class SeveralComparison(Saved):
         return {
             "baseline": self.baseline,
             "evaluator": self.evaluator,
-            "others": {name: compared.as_dict() for name, compared in self.others.items()},
+            "others": {
+                name: compared.as_dict(has_verdicts=self.has_verdicts) for name, compared in self.others.items()
+            },
         }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Took:
-    """What the answers of a target took: dollars, and seconds from the question to the answer.
-
-    Both are sums, over the ``priced`` and the ``timed`` of all ``answers``: of the others it is not known.
-    """
-
-    answers: int = 0
-    cost: float = 0.0
-    priced: int = 0
-    seconds: float = 0.0
-    timed: int = 0
-
-    @property
-    def whole_cost(self) -> float | None:
-        """The dollars of all answers; None where the price of one is not known."""
-        return self.cost if self.priced == self.answers and self.answers else None
-
-    @property
-    def latency(self) -> float | None:
-        """The mean of the seconds that are known; None where none are."""
-        return self.seconds / self.timed if self.timed else None
-
-    def plus(self, cost: float | None, seconds: float | None) -> Took:
-        """Return it with one more answer."""
-        return Took(
-            answers=self.answers + 1,
-            cost=self.cost + (cost or 0.0),
-            priced=self.priced + (cost is not None),
-            seconds=self.seconds + (seconds or 0.0),
-            timed=self.timed + (seconds is not None),
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values; null is unknown."""
-        return {
-            "answers": self.answers, "cost": self.whole_cost, "priced": self.priced, "latency": self.latency,
-            "timed": self.timed,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,6 +326,11 @@ class RunsComparison(SeveralComparison):
         """What it is."""
         return "Several runs against run A"
 
+    @property
+    def has_verdicts(self) -> bool:
+        """Whether cases pass or fail in one of the runs."""
+        return _any_has_verdicts(self.a, *self.runs.values())
+
     def as_shown(self) -> RunsComparison:
         """Return the comparison with the scores that people are shown."""
         most = _highest(self.a, *self.runs.values())
@@ -376,6 +355,10 @@ class RunsComparison(SeveralComparison):
 
 def _corrected(numbers: CorrectedNumbers | None) -> dict[str, Any] | None:
     return None if numbers is None else asdict(numbers) | {"raters": list(numbers.raters)}
+
+
+def _any_has_verdicts(*runs: RunRecord) -> bool:
+    return any(has_verdicts(run.definition) for run in runs)
 
 
 def _highest(*runs: RunRecord) -> int:

@@ -29,7 +29,8 @@ from evenhand.models.retry import BUDGET
 from evenhand.reports.json import case_row
 from evenhand.reports.overview import Overview
 from evenhand.reports.phrases import Standing, cost_text, counted, mean_sentence
-from evenhand.reports.report import FORMATS, Report, write, writer_of
+from evenhand.reports.report import FORMATS, Report, write
+from evenhand.reports.report_kind import ReportKind, report_kind_of, writer_for_run
 from evenhand.store.batches import StoredBatch
 from evenhand.store.store import Store
 
@@ -285,21 +286,24 @@ class Run:
         return pandas.DataFrame((row for result in self for row in flat_rows(result)), columns=list(COLUMNS))
 
     def report(self, format: str = _TEXT) -> str:  # noqa: A002 - the word that everybody types
-        """Return a report: as text, or as ``md``, ``json``, ``jsonl``, ``csv``, ``xml`` (JUnit), ``html``."""
+        """Return a report: as text, or as ``md``, ``json``, ``jsonl``, ``csv``, ``xml`` (JUnit), ``html``.
+
+        That of a scoring, a ranking or an audit is about its profiles, as ``evenhand report`` shows it.
+        """
         if format == _TEXT:
             from evenhand.reports.terminal import terminal  # noqa: PLC0415 - rich is slow to load
 
-            return terminal(self.whole_report)
+            return (terminal if self._kind is None else self._kind.terminal)(self.whole_report)
         if format not in FORMATS:
             suggestion = did_you_mean(str(format), [_TEXT, *FORMATS])
             raise ConfigError(f"no report format {format!r}{suggestion}; to write a file: run.save(path)")
         out = io.StringIO()
-        writer_of(format)(self.whole_report, out)
+        writer_for_run(self.record.definition, format)(self.whole_report, out)
         return out.getvalue()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a report to a file, whose ending says the format: ``run.save("report.html")``."""
-        write(self.whole_report, Path(path))
+        (write if self._kind is None else self._kind.write)(self.whole_report, Path(path))
         return Path(path)
 
     @functools.cached_property
@@ -316,9 +320,14 @@ class Run:
             targets=self.compare_targets,
         )
 
+    @property
+    def _kind(self) -> ReportKind | None:
+        return report_kind_of(self.record.definition)
+
     def __repr__(self) -> str:
         try:
-            numbers = mean_sentence(self.summary.cases)
+            kind = self._kind
+            numbers = mean_sentence(self.summary.cases) if kind is None else kind.in_short(self.whole_report)
         except EvenhandError as error:  # whoever prints a run that cannot be read should still see which one it is
             numbers = str(error)
         return f"Run {self.id} {self.status.value}: {numbers}"
@@ -326,4 +335,5 @@ class Run:
     def _repr_html_(self) -> str:
         from evenhand.reports.html.page import fragment_html  # noqa: PLC0415 - for notebooks only
 
-        return fragment_html(self.whole_report)
+        in_short = None if self._kind is None else self._kind.in_short(self.whole_report)
+        return fragment_html(self.whole_report, in_short=in_short)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from evenhand.domain.comparison import Compared, TargetComparison, Took
+from evenhand.domain.comparison import Compared, TargetComparison
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.domain.run import RunRecord
+from evenhand.domain.took import Took
 from evenhand.engine.case_scores import cases_by_target
 from evenhand.engine.targets.several import MODEL, own_name, stands_for_several, targets_of
 from evenhand.reports.paired_cases import JudgedCase, PairedSummarizer

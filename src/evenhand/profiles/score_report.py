@@ -79,6 +79,13 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
+def in_short(report: Report) -> str:
+    """Return how many profiles were scored, and how well, in one line."""
+    tally, numbers = report.summary.cases, scoring_of(report)[0]
+    average = f"mean {score_text(numbers.mean)} and median {score_text(numbers.spread.median)} of 10"
+    return f"{counted(tally.n, 'profile')}, {tally.scored:,} scored, {average}"
+
+
 def _marked(report: Report) -> bool:
     """Return whether profiles pass or fail, which they do only by a mark that somebody set."""
     return has_verdicts(report.run.definition)

@@ -15,7 +15,6 @@ from evenhand.engine.store_location import DEFAULT, PlaceLike
 from evenhand.profiles import score_report
 from evenhand.profiles.score_spread import ScoreSpread
 from evenhand.profiles.scores import InvalidSample, ProfileScore, ScoringNumbers, by_score, profile_score, scoring_of
-from evenhand.reports.phrases import counted, score_text
 
 
 class ScoredProfiles:
@@ -115,6 +114,4 @@ class ScoredProfiles:
         return Path(path)
 
     def __repr__(self) -> str:
-        tally = self.run.summary.cases
-        about = f"{counted(tally.n, 'profile')}, {tally.scored:,} scored, mean {score_text(self.mean)} of 10"
-        return f"ScoredProfiles of run {self.run.id}: {about}"
+        return f"ScoredProfiles of run {self.run.id}: {score_report.in_short(self.run.whole_report)}"

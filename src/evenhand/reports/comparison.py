@@ -14,11 +14,11 @@ from evenhand.domain.comparison import (
     RunsComparison,
     SeveralComparison,
     TargetComparison,
-    Took,
 )
 from evenhand.domain.paired_difference import LEVEL, Effect, PairedDifference
 from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Interval
+from evenhand.domain.took import Took
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_text
 from evenhand.reports.corrected import compared_sentences
 from evenhand.reports.json import SCHEMA_VERSION

@@ -40,6 +40,11 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
     return "\n".join([text.rstrip("\n"), *proposed, "", decision(found), ""])
 
 
+def in_short(report: Report) -> str:
+    """Return what was decided, in one line."""
+    return decision(report.once(_tuning))
+
+
 def rows(report: Report) -> dict[str, Any]:
     """Return what a tuning found as plain JSON values."""
     return {"tuning": report.once(_tuning).as_dict()}

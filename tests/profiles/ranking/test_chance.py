@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from evenhand import RankedProfiles, rank
-from evenhand.profiles.ranking.report import headline
+from evenhand.profiles.ranking.sentences import headline
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 

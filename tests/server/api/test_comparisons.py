@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from evenhand import Case, Contains, Run, Scripted, compare, evaluate
+from evenhand import Case, Contains, Profile, Run, Scripted, compare, evaluate, score
 from evenhand.domain.secret import Secret
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
@@ -38,6 +38,33 @@ def test_it_says_what_the_library_says(client: TestClient, tmp_path: Path) -> No
     assert (found["a"]["id"], found["b"]["id"]) == (a, b)
     assert (found["cases"]["scores"]["wins"], found["changed"], len(found["changes"])) == (7, 8, 3)
     assert by_one["evaluator"] == "quality"
+
+
+@pytest.mark.parametrize("mark", [None, 5])
+def test_scorings_have_transitions_only_where_a_mark_was_set(
+    client: TestClient, tmp_path: Path, mark: float | None
+) -> None:
+    def scored(*points: int) -> str:
+        replies = [json.dumps({"score": one, "justification": "Because."}) for one in points]
+        people = [Profile(id=f"p{number}", text="A nurse.") for number in range(len(points))]
+        where = str(tmp_path / "evenhand.db")
+        options: dict[str, Any] = {"pass_mark": mark, "store": where, "concurrency": 1}
+        return score(people, criteria="Care", judge=Scripted(replies), **options).run.id
+
+    a, b, c = scored(2, 9, 4), scored(7, 9, 4), scored(9, 9, 9)
+
+    two = client.get(f"/api/compare?a={a}&b={b}").json()
+    several = client.get(f"/api/compare?a={a}&b={b}&b={c}").json()
+
+    compared = [two["cases"], *two["evaluators"].values(), *several["others"].values()]
+    (change,) = two["changes"]
+    assert (change["score_a"], change["score_b"], change["difference"]) == (2.0, 7.0, 5.0)
+    if mark is None:
+        assert [one["transitions"] for one in compared] == [None] * 4
+        assert (change["standing_a"], change["standing_b"]) == (None, None)
+    else:
+        assert [one["transitions"]["fail"]["pass"] for one in compared] == [1, 1, 1, 2]
+        assert (change["standing_a"], change["standing_b"]) == ("fail", "pass")
 
 
 def test_what_is_not_to_be_compared_is_refused_in_the_words_of_the_api(client: TestClient, tmp_path: Path) -> None:

@@ -346,7 +346,7 @@ def test_a_report_that_fails_halfway_leaves_no_file_open(
         raise StoreError("the disk is gone")
 
     run = judged(reply(0.9))
-    monkeypatch.setattr(runs, "writer_of", lambda ending: fails)
+    monkeypatch.setattr(runs, "writer_for_run", lambda definition, ending: fails)
 
     assert client.get(f"/runs/{run.id}/download.json").status_code >= 500
     assert [file.closed for file in opened] == [True]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from evenhand.api.report_kind import report_kind_of
 from evenhand.cli.console import Console
 from evenhand.domain.early_decision import gate_results, stopped_decided
 from evenhand.domain.exit_code import ExitCode, exit_code, worst
@@ -20,6 +18,7 @@ from evenhand.models.retry import BUDGET
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row, target_rows
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, write
+from evenhand.reports.report_kind import report_kind_of
 from evenhand.reports.safe_text import strict_json
 from evenhand.store.store import Store
 
@@ -30,9 +29,9 @@ def report_of(store: Store, run: RunRecord) -> Report:
     gates = all_gates(store, run, overview.summary)
     report = report_from(store, run, overview, gates)
     if is_audit(run.definition):
-        from evenhand.profiles.audit.report import audit_of  # noqa: PLC0415 - it loads numpy
+        from evenhand.profiles.audit.report import with_gates  # noqa: PLC0415 - it loads numpy
 
-        report = replace(report, gates=gates + audit_of(report).gates)
+        report = with_gates(report)
     return report
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from evenhand.domain.errors import ConfigError
@@ -17,9 +16,6 @@ from evenhand.profiles.audit.diff import AuditDiff, diff
 from evenhand.profiles.audit.effects import Effect
 from evenhand.profiles.audit.refusals import Refusal
 from evenhand.profiles.audit.result import AuditNumbers
-from evenhand.profiles.audit.sentences import signed
-from evenhand.reports.phrases import counted
-from evenhand.reports.report import Report
 
 
 class Audit:
@@ -66,31 +62,20 @@ class Audit:
 
     def report(self) -> str:
         """Return the report as text for people."""
-        return report.terminal(self._report)
+        return report.terminal(self.run.whole_report)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the report to a file, whose ending says the format: ``audit.save("audit.html")``."""
-        report.write(self._report, Path(path))
+        report.write(self.run.whole_report, Path(path))
         return Path(path)
 
     def save_artifacts(self, folder: str | os.PathLike[str]) -> Path:
         """Write everything to a folder: what was shown, every reply, what was made of it, report and metadata."""
-        return write_artifacts(self._report, folder)
+        return write_artifacts(report.with_gates(self.run.whole_report), folder)
 
     def diff(self, other: Audit) -> AuditDiff:
         """Return which effects differ in another audit of the same design, that one being B."""
         return diff(self.run.record, other.run.record, self.run, other.run)
 
-    @property
-    def _report(self) -> Report:
-        return replace(self.run.whole_report, gates=self.gates)
-
     def __repr__(self) -> str:
-        found = [
-            f"{finding.factor} {finding.level} refused {finding.refused:,} of {finding.calls:,}"
-            if isinstance(finding, Refusal)
-            else f"{finding.name} {signed(finding.estimate)}"
-            for finding in self.numbers.findings
-        ]
-        outcome = f"beyond chance: {'; '.join(found)}" if found else "no group effect beyond chance"
-        return f"Audit of run {self.run.id}: {counted(self.numbers.profiles, 'profile')}, {outcome}"
+        return f"Audit of run {self.run.id}: {report.in_short(self.run.whole_report)}"

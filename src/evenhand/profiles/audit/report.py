@@ -14,6 +14,7 @@ from evenhand.domain.gates import GateResult
 from evenhand.domain.summary import Interval
 from evenhand.profiles import score_report
 from evenhand.profiles.audit.effects import Effect
+from evenhand.profiles.audit.refusals import Refusal
 from evenhand.profiles.audit.result import AuditNumbers, numbers_of
 from evenhand.profiles.audit.selection import FOUR_FIFTHS, Impact
 from evenhand.profiles.audit.sentences import (
@@ -29,7 +30,8 @@ from evenhand.profiles.audit.sentences import (
 from evenhand.reports.blocks import Block, Grid, Sentences, as_markdown, as_report
 from evenhand.reports.csv import cell
 from evenhand.reports.effort import effort_sentence
-from evenhand.reports.html.charts import Axis, forest, interval_mark, shown
+from evenhand.reports.html.charts import Axis, interval_mark
+from evenhand.reports.html.forest import forest, shown
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.page import write_html
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row
@@ -118,8 +120,28 @@ def _work_out(report: Report) -> AuditNumbers:
     return numbers_of(report.run.definition, report.results())
 
 
+def with_gates(report: Report) -> Report:
+    """Return a report that has the gates of its audit beside those of every run."""
+    own = audit_of(report).gates
+    return replace(report, gates=(*(gate for gate in report.gates if gate not in own), *own))
+
+
+def in_short(report: Report) -> str:
+    """Return what was found about groups, in one line."""
+    numbers = audit_of(report)
+    found = [
+        f"{plain(finding.factor)} {plain(finding.level)} refused {finding.refused:,} of {finding.calls:,}"
+        if isinstance(finding, Refusal)
+        else f"{plain(finding.name)} {signed(finding.estimate)}"
+        for finding in numbers.findings
+    ]
+    outcome = f"beyond chance: {'; '.join(found)}" if found else "no group effect beyond chance"
+    return f"{counted(numbers.profiles, 'profile')}, {outcome}"
+
+
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
     """Return the audit for a terminal; what models and users wrote is made plain."""
+    report = with_gates(report)
     shown = _title(report, max(width - 40, 20))
     return as_report(report.run, shown, _all_parts(report), width=width, colour=colour, html_written=html_written)
 
@@ -177,13 +199,17 @@ def _without_marks(definition: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in definition.items() if name != _MARKS} | {"evaluators": evaluators}
 
 
-WRITERS: Final[dict[str, Writer]] = {
-    **score_report.WRITERS,
+def _of_all_gates(writer: Writer) -> Writer:
+    return lambda report, out: writer(with_gates(report), out)
+
+
+_OWN: Final[dict[str, Writer]] = {
     "csv": _write_csv,
     "json": _write_json,
     "md": lambda report, out: out.write(markdown(report)),
     "html": _write_html,
 }
+WRITERS: Final = {name: _of_all_gates(writer) for name, writer in (score_report.WRITERS | _OWN).items()}
 
 
 def _title(report: Report, limit: int | None) -> str:

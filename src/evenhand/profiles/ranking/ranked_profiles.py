@@ -14,7 +14,6 @@ from evenhand.engine.run import Run
 from evenhand.engine.store_location import DEFAULT, PlaceLike
 from evenhand.profiles.ranking import report
 from evenhand.profiles.ranking.result import Agreement, LengthEffect, PositionBias, RankedProfile, Ranks
-from evenhand.reports.phrases import counted
 
 
 class RankedProfiles:
@@ -115,6 +114,4 @@ class RankedProfiles:
         return Path(path)
 
     def __repr__(self) -> str:
-        about = f"{counted(len(self.order), 'profile')} in {counted(self.ranks.tiers, 'tier')}"
-        first = ", ".join(self.order[:3])
-        return f"RankedProfiles of run {self.run.id}: {about}, led by {first}"
+        return f"RankedProfiles of run {self.run.id}: {report.in_short(self.run.whole_report)}"

@@ -1,4 +1,4 @@
-"""Charts, drawn as SVG: bars of verdicts, a histogram of scores, estimates with their intervals, and tables of these.
+"""Charts, drawn as SVG: bars of verdicts, a histogram of scores, and estimates with their intervals.
 
 They stretch with the page while their letters keep their size: what lies across is given in percent, what lies
 upright in pixels. Colours come from the classes that a style sheet knows; where there is none, as in a notebook, the
@@ -16,7 +16,6 @@ from markupsafe import Markup
 
 from evenhand.domain.summary import Summary, Tally
 from evenhand.domain.verdict import Thresholds
-from evenhand.reports.blocks import Block, Grid, Sentences
 from evenhand.reports.html.markup import join, tag
 from evenhand.reports.html.svg import caption, drawing, line, percent
 from evenhand.reports.overview import BINS
@@ -343,39 +342,3 @@ def _step(most: int) -> int:
     while 20 * power < most:
         power *= 10
     return next(step for step in (power, 2 * power, 5 * power) if 4 * step >= most)
-
-
-def forest(headings: Sequence[str], rows: Sequence[tuple[str, Markup, Sequence[str]]], scale: str) -> Markup:
-    """Show rows of a name, a drawing and numbers; ``scale`` is the heading over the drawings."""
-    first, *others = headings
-    return _table(
-        (first, scale, *others),
-        [
-            (_name(name), tag("td", drawn, class_="drawn"), *(tag("td", number, class_="number") for number in numbers))
-            for name, drawn, numbers in rows
-        ],
-    )
-
-
-def shown(block: Block) -> Markup:
-    """Show a block as HTML; what models and users wrote is only ever text."""
-    title = tag("h2", block.title) if block.title else None
-    match block:
-        case Sentences(lines=lines):
-            return tag("div", title, *(tag("p", line) for line in lines))
-        case Grid(headings=headings, rows=rows, to_the_left=left):
-            cells = [
-                [_name(cell) if place == 0 else tag("td", cell, class_=None if left[place] else "number")
-                 for place, cell in enumerate(row)]
-                for row in rows
-            ]  # fmt: skip
-            return tag("div", title, _table(headings, cells))
-
-
-def _name(name: str) -> Markup:
-    return tag("th", name, scope="row")
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[Markup]]) -> Markup:
-    head = tag("tr", *(tag("th", name, scope="col") for name in headings))
-    return tag("table", tag("thead", head), tag("tbody", *(tag("tr", *row) for row in rows)), class_="forest")

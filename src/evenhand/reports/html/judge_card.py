@@ -10,7 +10,8 @@ from markupsafe import Markup
 from evenhand.domain.summary import Corrected, Interval, Rate
 from evenhand.reports.blocks import Grid
 from evenhand.reports.html.card_parts import as_sentence, figures, scroll, section, sentences
-from evenhand.reports.html.charts import Axis, forest, interval_mark, outcome_bar
+from evenhand.reports.html.charts import Axis, interval_mark, outcome_bar
+from evenhand.reports.html.forest import forest
 from evenhand.reports.html.markup import join, tag
 from evenhand.reports.html.page import whole_document
 from evenhand.reports.html.reliability_chart import reliability_chart, reliability_rows

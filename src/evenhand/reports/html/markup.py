@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -40,7 +41,7 @@ def text(value: str) -> Markup:
 
 def join(*parts: str | None, between: str = "") -> Markup:
     """Put markup and texts side by side, without those that are None."""
-    return text(between).join([_markup(part) for part in parts if part is not None])
+    return Markup(_joined(parts, text(between) if between else ""))  # noqa: S704 - all parts are escaped
 
 
 def tag(name: str, /, *children: str | None, **attributes: str | int | None) -> Markup:
@@ -51,21 +52,21 @@ def tag(name: str, /, *children: str | None, **attributes: str | int | None) -> 
     >>> tag("p", "a < b", class_="note", aria_label="less")
     Markup('<p class="note" aria-label="less">a &lt; b</p>')
     """
-    written = "".join(
-        f' {_attribute(key)}="{text(str(value))}"' for key, value in attributes.items() if value is not None
-    )
+    written = "".join([_attribute(key, value) for key, value in attributes.items() if value is not None])
     if name in _VOID:
         return Markup(f"<{name}{written}>")  # noqa: S704 - the values are escaped
-    return Markup(f"<{name}{written}>{join(*children)}</{name}>")  # noqa: S704 - as above, and the children
+    return Markup(f"<{name}{written}>{_joined(children)}</{name}>")  # noqa: S704 - as above, and the children
 
 
-@functools.cache
-def _attribute(name: str) -> str:
-    return name.rstrip("_").replace("_", "-")
+# A table of thousands of rows has the same few in each of them.
+@functools.lru_cache(maxsize=1024, typed=True)
+def _attribute(name: str, value: str | int) -> str:
+    return f' {name.rstrip("_").replace("_", "-")}="{text(str(value))}"'
 
 
-def _markup(part: str) -> Markup:
-    return part if isinstance(part, Markup) else text(part)
+def _joined(parts: Iterable[str | None], between: str = "") -> str:
+    # As plain text that is escaped: the join of Markup would look at each part once more.
+    return str.join(between, [part if isinstance(part, Markup) else text(part) for part in parts if part is not None])
 
 
 def _picture(match: re.Match[str]) -> str:

@@ -89,16 +89,19 @@ def _numbers(report: Report, noun: str, section: Markup | None, notes: Sequence[
     return render("run_in_report.html", view=view, about=about, section=section)
 
 
-def fragment_html(report: Report) -> str:
-    """Return the numbers alone, for a notebook: no script and no style, so that they look like the page around them."""
+def fragment_html(report: Report, *, in_short: str | None = None) -> str:
+    """Return the numbers alone, for a notebook: no script and no style, so that they look like the page around them.
+
+    ``in_short`` is what came of a run whose numbers are others, such as a ranking.
+    """
     run, summary = report.run, report.summary
     gates = [tag("li", "✓ met: " if gate.ok else "✗ missed: ", gate.words) for gate in report.gates]
     return tag(
         "div",
         tag("p", tag("strong", run.name), f" · run {run.id} · {run.status.value}"),
-        *summary_parts(summary, report.gates, run),
+        *(summary_parts(summary, report.gates, run) if in_short is None else [tag("p", in_short)]),
         tag("ul", *gates) if gates else None,
-        means_plot(summary, scale=highest_score(run.definition) or 1),
+        means_plot(summary, scale=highest_score(run.definition) or 1) if in_short is None else None,
         tag("p", effort_sentence(summary, report.run)),
     )
 

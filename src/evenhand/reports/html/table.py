@@ -175,11 +175,12 @@ def _row(view: CaseView, standing: Standing, columns: Sequence[str], kind: Table
     score = _shown(result.outcome.score if standing.scored else None, view.scale)
     gist = plain((result.case.question_text or "")[: 4 * _GIST], _GIST)
     name = join(tag("span", result.id, class_="id"), " ", tag("span", gist, class_="gist"))
-    outcome = tag("td", badge(view.outcome), role="cell")
+    shown = outcome_of(standing, view.scale, has_verdicts=view.has_verdicts)
+    outcome = tag("td", badge(shown), role="cell")
     number = tag("td", score_text(score), role="cell", class_="number", data_value=_value(score))
     if kind.is_best_first:
         if score is None:
-            number = tag("td", badge(view.outcome), role="cell", class_="number")
+            number = tag("td", badge(shown), role="cell", class_="number")
         why = tag("td", plain(view.why, _WHY), role="cell", class_="why", dir="auto")
         cells = [number, *([outcome] if kind.has_verdicts else []), why]
     else:
@@ -194,7 +195,7 @@ def _row(view: CaseView, standing: Standing, columns: Sequence[str], kind: Table
         tag("td", _more(view) if detailed else None, role="cell", class_="more"),
         id=f"case-{result.position + 1}",
         role="row",
-        data_standing=view.outcome,
+        data_standing=shown,
     )
 
 

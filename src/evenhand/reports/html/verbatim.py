@@ -37,10 +37,10 @@ def verbatim_json(value: object) -> Markup:
     return verbatim(json.dumps(json.loads(strict_json(value)), ensure_ascii=False, indent=2))
 
 
-def abridged(content: str) -> Markup:
+def abridged(content: str, head: int = HEAD, tail: int = TAIL) -> Markup:
     """Show text, the beginning and the end of it if it is very long."""
-    left_out = len(content) - HEAD - TAIL
+    left_out = len(content) - head - tail
     if left_out <= 0:
         return text(content)
     note = tag("span", f"\n… {counted(left_out, 'character')} left out of this page …\n", class_="quiet")
-    return join(content[:HEAD], note, content[-TAIL:])
+    return join(content[:head], note, content[-tail:])

@@ -247,25 +247,28 @@ class DifferenceShape(Shape):
 
 
 class ComparedShape(Shape):
-    """A comparison of whole cases or of one evaluator; ``transitions`` counts from A's verdict to B's."""
+    """A comparison of whole cases or of one evaluator; ``transitions`` counts from A's verdict to B's.
+
+    It is null for profiles that were scored without a pass mark: these neither pass nor fail.
+    """
 
     in_common: int
     only_a: int
     only_b: int
     scores: DifferenceShape
-    transitions: dict[str, dict[str, int]]
+    transitions: dict[str, dict[str, int]] | None
     better: bool
     worse: bool
 
 
 class ChangeShape(Shape):
-    """A case whose outcome changed."""
+    """A case whose outcome changed; profiles that were scored without a pass mark have no standings."""
 
     case_id: str
     score_a: float
     score_b: float
-    standing_a: str
-    standing_b: str
+    standing_a: str | None
+    standing_b: str | None
     difference: float
 
 

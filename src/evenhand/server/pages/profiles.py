@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from string import ascii_uppercase
@@ -15,8 +15,8 @@ from fastapi.responses import Response
 from markupsafe import Markup
 
 from evenhand.domain.run import RunStatus
+from evenhand.profiles.ranking.profile_view import short_attributes
 from evenhand.reports.phrases import NONE, counted, interval_text, score_text
-from evenhand.reports.safe_text import plain
 from evenhand.server.dependencies import ProfileNumbersDep, SettingsDep, StoreDep, SummaryCacheDep
 from evenhand.server.pages.base import page_routes
 from evenhand.server.pages.run_view import own
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 router = page_routes()
 
 ON_A_PAGE: Final = 200
-_MOST_ATTRIBUTES: Final = 4
-_LONGEST_ATTRIBUTE: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +68,7 @@ def leaderboard(
     except TimeoutError:
         return page(request, "ranking.html", ranks=None, **context)
     from evenhand.profiles.ranking.job import design_of  # noqa: PLC0415 - brings much arithmetic along
-    from evenhand.profiles.ranking.report import about, headline, trust  # noqa: PLC0415
+    from evenhand.profiles.ranking.sentences import about, headline, trust  # noqa: PLC0415
 
     design = design_of(run.definition)
     first = min(max(after, 0), max(len(ranks.profiles) - 1, 0))
@@ -120,7 +118,7 @@ def _title(tier: int | None) -> str:
 
 
 def _row(profile: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> LeaderboardRow:
-    from evenhand.profiles.ranking.report import share_text, span_text  # noqa: PLC0415
+    from evenhand.profiles.ranking.sentences import share_text, span_text  # noqa: PLC0415
     from evenhand.reports.html.charts import interval_mark  # noqa: PLC0415
 
     rank_phrase = "no rank" if profile.rank is None else f"rank {profile.rank:,}, 95 %: {span_text(profile)}"
@@ -138,17 +136,11 @@ def _row(profile: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) ->
         id=profile.id,
         groups=f"{address}/results?{urlencode({'profile': profile.id})}",
         about=f"{address}/ranking/profile?{urlencode({'id': profile.id})}",
-        attributes=_short(profile.attributes),
+        attributes=short_attributes(profile.attributes),
         rank=NONE if profile.rank is None else f"{profile.rank:,}",
         mark=interval_mark(f"{profile.id}: {rank_phrase}", profile.rank, profile.interval, axis),
         numbers=(span_text(profile), score_text(profile.strength), *rates, groups),
     )
-
-
-def _short(attributes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return the attributes that a row has room for."""
-    written = ((plain(str(key), None), plain(str(value), None)) for key, value in attributes.items())
-    return tuple(pair for pair in written if len(pair[0]) + len(pair[1]) <= _LONGEST_ATTRIBUTE)[:_MOST_ATTRIBUTES]
 
 
 def _slots(ranks: Ranks) -> list[tuple[str, Markup, str]]:

@@ -353,11 +353,13 @@ def best_profiles(store: Store, run: RunRecord, scored: ScoredRun | None) -> lis
         return []
     found = cases_at(store, run, scored.best)
     marked = has_verdicts(run.definition)
-    return [
+    profiles = (
         (f"{own(run)}/results/{position}", profile_score(found[position].result, has_verdict=marked))
         for position in scored.best
         if position in found
-    ]
+    )
+    # A run from elsewhere may have scores in its columns that its evaluations do not bear out.
+    return [(address, profile) for address, profile in profiles if profile.score is not None]
 
 
 def defined(run: RunRecord) -> dict[str, Any]:

@@ -7,11 +7,9 @@ import functools
 import hashlib
 import io
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import BinaryIO, Final, cast
 from urllib.parse import urlencode
 
@@ -19,14 +17,14 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
-from evenhand.api.report_kind import report_kind_of
 from evenhand.domain.errors import ConfigError, IncomparableError
 from evenhand.domain.run import BATCH, NOT_A_LABEL, RunRecord, RunStatus, is_label
 from evenhand.domain.run_kind import SCORING, is_doctor, mode_of
 from evenhand.engine.job import Pace
 from evenhand.reports.comparison import verdict_sentence
 from evenhand.reports.phrases import counted
-from evenhand.reports.report import Report, writer_of
+from evenhand.reports.report import Report
+from evenhand.reports.report_kind import writer_for_run
 from evenhand.server.dependencies import (
     ProfileNumbersDep,
     ResultsDep,
@@ -291,9 +289,7 @@ def delete(run_id: str, store: StoreDep) -> Response:
 
 
 @router.get("/runs/{run_id}/download.{ending}")
-def download(
-    run_id: str, ending: str, store: StoreDep, summaries: SummaryCacheDep, profile_numbers: ProfileNumbersDep
-) -> Response:
+def download(run_id: str, ending: str, store: StoreDep, summaries: SummaryCacheDep) -> Response:
     """Return the report of a run as a file."""
     run = _find(store, run_id)
     if ending not in _KINDS:
@@ -301,7 +297,6 @@ def download(
         raise Problem(404, "Not found", f"no report format .{ending:.20}; available: {available}")
     headers = {"content-disposition": f'attachment; filename="{run.id}.{ending}"'}
     report = summaries.of(store, run).report(store, run)
-    report = replace(report, gates=(*report.gates, *profile_numbers.gates(store, run)))
     file = _write_report(report, ending)
     return StreamingResponse(_pieces(file), media_type=_KINDS[ending], headers=headers)
 
@@ -311,19 +306,11 @@ def _write_report(report: Report, ending: str) -> BinaryIO:
     with contextlib.ExitStack() as closing:
         spooled = closing.enter_context(tempfile.SpooledTemporaryFile(max_size=1024 * 1024))
         file = cast("BinaryIO", spooled)
-        teller = report_kind_of(report.run.definition)
-        if teller is None:
-            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-            try:
-                writer_of(ending)(report, text)
-            finally:
-                text.detach()
-        else:  # tellers write to paths
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / f"report.{ending}"
-                teller.write(report, path)
-                with path.open("rb") as written:
-                    shutil.copyfileobj(written, file)
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        try:
+            writer_for_run(report.run.definition, ending)(report, text)
+        finally:
+            text.detach()
         file.seek(0)
         closing.pop_all()  # it is complete: the response closes it
         return file

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from evenhand.domain.errors import ConflictError
-from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord
-from evenhand.domain.run_kind import AUDIT, HIGHEST_OF_PROFILES, RANKING, SCORING, highest_score, is_audit, mode_of
+from evenhand.domain.run_kind import AUDIT, HIGHEST_OF_PROFILES, RANKING, SCORING, highest_score, mode_of
 from evenhand.engine.case_scores import judged_cases
 from evenhand.profiles.score_spread import DIGITS, ScoreCounts, ScoreSpread
 from evenhand.server.runs.progress import AT_WORK
@@ -132,10 +131,6 @@ class ProfileNumbers:
     def _forget(self, run: RunRecord) -> None:
         with self._mine:
             self._begun.pop(run.id, None)
-
-    def gates(self, store: Store, run: RunRecord) -> tuple[GateResult, ...]:
-        """Return the outcome of the gates that only audits have; empty for other runs."""
-        return self.audit(store, run).gates if is_audit(run.definition) else ()
 
 
 def _require_mode(run: RunRecord, required: str) -> None:
