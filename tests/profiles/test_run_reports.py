@@ -79,6 +79,21 @@ def test_it_says_in_one_line_what_came_of_it(make: Any, told: str) -> None:
     assert told.partition(": ")[2] in made.run._repr_html_()
 
 
+def test_a_line_about_many_groups_waits_for_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ranked()
+    monkeypatch.setattr("evenhand.profiles.ranking.report._MOST_FITTED_FOR_A_LINE", 1)
+
+    assert repr(made.run).endswith(f": a ranking of {made.ranks.groups} groups")
+
+
+def test_half_a_character_is_no_hindrance() -> None:
+    judge = Scripted([json.dumps({"reasoning": "", "order": ["A", "B"]})] * 9)
+    made = rank(["one \ud800", "two"], criteria="Worth", judge=judge, store=None)
+
+    assert {one.rank for one in made} <= {1, 2}
+    assert "2 profiles" in made.report()
+
+
 def test_the_gates_of_an_audit_are_in_the_report_of_its_run_once() -> None:
     found = json.loads(audited().run.report("json"))
 

@@ -68,7 +68,7 @@ class NamesInOrder(Sequence[str]):
 MOST_ENTRANTS: Final = 10_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Entrant:
     """A profile with its number, as it is in the cases of a run: a member of a group."""
 
@@ -95,13 +95,12 @@ class Entrants:
     def __init__(self, entrants: Iterable[Entrant]) -> None:
         # An empty name means a file of its own, deleted as soon as it is made; only what is in use is in memory.
         self._database = sqlite3.connect("", check_same_thread=False, isolation_level=None)
-        self._database.execute(
-            "CREATE TABLE entrants (number INTEGER PRIMARY KEY, id TEXT, text TEXT, attributes TEXT)"
-        )
-        rows = ((entrant.number, entrant.id, entrant.text, json.dumps(entrant.attributes)) for entrant in entrants)
+        self._database.execute("CREATE TABLE entrants (number INTEGER PRIMARY KEY, content TEXT)")
+        # As JSON, which can also hold half of a character.
+        rows = ((each.number, json.dumps([each.id, each.text, each.attributes])) for each in entrants)
         try:
             self._database.execute("BEGIN")
-            self._database.executemany("INSERT INTO entrants VALUES (?, ?, ?, ?)", rows)
+            self._database.executemany("INSERT INTO entrants VALUES (?, ?)", rows)
             self._database.execute("COMMIT")
             ((self.count,),) = self._database.execute("SELECT COUNT(*) FROM entrants")
         except BaseException:
@@ -117,13 +116,10 @@ class Entrants:
         """Return some entrants, in the order of the numbers."""
         marks = ", ".join("?" * len(numbers))
         rows = self._database.execute(
-            f"SELECT number, id, text, attributes FROM entrants WHERE number IN ({marks})",  # noqa: S608
+            f"SELECT number, content FROM entrants WHERE number IN ({marks})",  # noqa: S608
             list(numbers),
         )
-        by_number = {
-            number: Entrant(number=number, id=identity, text=text, attributes=json.loads(attributes))
-            for number, identity, text, attributes in rows
-        }
+        by_number = {number: Entrant(number, *json.loads(content)) for number, content in rows}
         return [by_number[number] for number in numbers]
 
     def __del__(self) -> None:

@@ -19,6 +19,8 @@ from evenhand.reports.phrases import counted, judges_phrase
 from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import escaped, plain, strict_json
 
+# Of more groups, a fit takes longer than a line is worth.
+_MOST_FITTED_FOR_A_LINE: Final = 500
 COLUMNS: Final = (
     "rank", "low", "high", "tier", "id", "strength", "groups", "failures", "win_rate", "win_rate_low", "win_rate_high",
     "win_rate_without_length", "attributes",
@@ -41,7 +43,12 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
 
 
 def in_short(report: Report) -> str:
-    """Return who leads, and whether there is an order at all, in one line."""
+    """Return who leads, and whether there is an order at all, in one line; of many groups, only how many there are.
+
+    A line that is printed by the way, as in a debugger, must not wait for a fit that takes seconds.
+    """
+    if (groups := report.summary.cases.n) > _MOST_FITTED_FOR_A_LINE:
+        return f"a ranking of {counted(groups, 'group')}"
     ranks = ranks_of(report)
     led = f", led by {', '.join(plain(identity, LONGEST_ID) for identity in ranks.order[:3])}" if ranks.order else ""
     return f"{counted(len(ranks.order), 'profile')} in {counted(ranks.tiers, 'tier')}{led}; {headline(ranks)}"
