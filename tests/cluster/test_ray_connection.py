@@ -108,7 +108,12 @@ def test_variables_are_named_and_must_be_there(monkeypatch: pytest.MonkeyPatch) 
             "Version mismatch: The cluster was started with: Ray: 2.59.0 Python: 3.12.1 This process",
         ),
         ("h:6379", "Version mismatch: The cluster", "install the same versions of Ray and Python here and there"),
-        ("h:6379", "Package size (600.00MiB) exceeds the maximum", "the suite's folder could not be sent to h:6379"),
+        (
+            "h:6379",
+            "Package size (600.00MiB) exceeds the maximum size of 512.00MiB. You can exclude large files",
+            "the suite's folder has 600.00MiB, and no more than 512.00MiB can be sent to h:6379; list what is not",
+        ),
+        ("h:6379", "Failed to upload package", "the suite's folder could not be sent to h:6379: Failed to upload"),
         ("h:6379", "timed out", "Ray at h:6379 could not be reached: timed out"),
     ],
 )

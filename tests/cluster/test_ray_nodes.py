@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
+import sysconfig
 import tempfile
+import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,9 +16,10 @@ import pytest
 
 from evenhand.domain.exit_code import ExitCode
 from evenhand.store.store import open_store
+from evenhand.version import __version__
 
 from . import stand_in_model
-from .test_ray_places import TOKEN, command, done, two_nodes
+from .test_ray_places import TOKEN, command, done, newest, two_nodes
 
 pytestmark = [
     pytest.mark.long,
@@ -41,6 +45,34 @@ def answer(text):
         time.sleep(0.1)
     return node
 """
+
+
+def python_without_the_package(folder: Path) -> Path:
+    """Make an environment that has everything this one has, but Evenhand."""
+    venv.create(folder, symlinks=True)
+    (there,) = folder.glob("lib/python*/site-packages")
+    for installed in Path(sysconfig.get_path("purelib")).iterdir():
+        if "evenhand" not in installed.name:
+            (there / installed.name).symlink_to(installed)
+    return folder / "bin" / "python"
+
+
+def test_a_node_without_the_package_is_refused_before_anything_is_judged(
+    tmp_path: Path, suite: Callable[..., Path]
+) -> None:
+    path = suite(3)
+    bare = python_without_the_package(tmp_path / "bare")
+
+    with (
+        tempfile.TemporaryDirectory(prefix="eh-") as folder,
+        two_nodes(Path(folder), SECOND_PYTHON=str(bare)) as (address, _),
+    ):
+        there = {"RAY_ADDRESS": address, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
+        on = ("--on", "ray", "--db", "ray.db")
+        refused = done(command("run", path.name, *on, folder=path.parent, **there), ExitCode.USAGE)
+
+    assert re.search(rf"node \S+ of the cluster does not have Evenhand; install {__version__} on all nodes", refused)
+    assert newest(path.parent / "ray.db")[1] == 0
 
 
 def test_a_judge_that_needs_a_gpu_goes_where_one_is_and_workers_go_everywhere(

@@ -1,12 +1,14 @@
 """A cluster of Ray with two nodes on this machine: ``python two_nodes.py FOLDER [CPUS GPUS]`` prints its address.
 
-Each node says that it has so many processors, and the second one that it has GPUs.
+Each node says that it has so many processors, and the second one that it has GPUs. The processes of the second node are
+run by the Python that ``SECOND_PYTHON`` names, if it does.
 
 A line on standard input takes the second node away, the end of the input ends it all.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -22,6 +24,7 @@ if __name__ == "__main__":
         initialize_head=True,
         head_node_args={**usual, "num_gpus": 0, "include_dashboard": False, "temp_dir": sys.argv[1]},
     )
+    sys.executable = os.environ.get("SECOND_PYTHON", sys.executable)
     other = cluster.add_node(**usual, num_gpus=gpus)
     print(cluster.address, flush=True)
     for _ in sys.stdin:

@@ -11,6 +11,7 @@ import importlib.util
 import ipaddress
 import logging
 import os
+import re
 import secrets
 import signal
 import socket
@@ -45,6 +46,8 @@ _REACH_SECONDS: Final = 10.0
 # What is never sent to other machines: secrets, databases, and files that a program can make again.
 # The first is any hidden file; with .* alone Ray would leave out the folder itself.
 _NOT_SHIPPED: Final = [".?*", "*.db", "*.db-*", "__pycache__", "*.env", "*.pem", "*.key", "node_modules"]
+# What Ray says of a folder that is too large.
+_TOO_LARGE: Final = re.compile(r"ackage size \((\S+)\) exceeds the maximum size of (\S*\w)")
 
 
 def check_place(on: str, variables: Sequence[str] = ()) -> None:
@@ -196,7 +199,7 @@ def _connect(address: str | None, workers: int | None, folder: Path | None, endi
             "_temp_dir": str(session),
         }
     elif folder is not None:
-        options["runtime_env"] = {"working_dir": str(folder), "excludes": _NOT_SHIPPED}
+        options["runtime_env"] = {"working_dir": str(folder), "excludes": [*_NOT_SHIPPED, *_environments_in(folder)]}
     if address is None or _is_on_loopback(ray, address):
         ending.enter_context(_on_loopback())
     _init(ray, address, options)
@@ -210,6 +213,11 @@ def _connect(address: str | None, workers: int | None, folder: Path | None, endi
         folder=folder,
         session=session,
     )
+
+
+def _environments_in(folder: Path) -> list[str]:
+    """Return the virtual environments in a folder, as paths from there: nodes have their own."""
+    return [f"/{found.parent.name}" for found in folder.glob("*/pyvenv.cfg")]
 
 
 def _ray_of_program() -> Any:
@@ -242,6 +250,10 @@ def why_not(address: str | None, error: Exception) -> str:
     if "ersion" in words and "mismatch" in words.lower():
         advice = "install the same versions of Ray and Python here and there"
         return f"Ray at {address} cannot be used from here: {words.rstrip('.')}; {advice}"
+    if too_large := _TOO_LARGE.search(words):
+        size, most = too_large.groups()
+        advice = "list what is not needed there in a .rayignore file, or keep the suite in a folder of its own"
+        return f"the suite's folder has {size}, and no more than {most} can be sent to {address}; {advice}"
     if "working_dir" in words or "package" in words.lower():
         return f"the suite's folder could not be sent to {address}: {words}"
     return (
