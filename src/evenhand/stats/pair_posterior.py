@@ -36,7 +36,7 @@ _SETTLED: Final = 1e-8
 _PACE: Final = 0.8
 _LEAST_PRECISION: Final = 1e-12
 # Integrals are sums over points from so many standard deviations below the mean to as many above it. For functions as
-# smooth as these, sums are exact to nine digits if the points are no further apart than so many deviations and units.
+# smooth as these, sums are exact to four digits if the points are no further apart than so many deviations and units.
 _REACH: Final = 8.0
 _DEVIATIONS_APART, _UNITS_APART = 0.7, 1.5
 
