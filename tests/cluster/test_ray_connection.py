@@ -111,7 +111,7 @@ def test_variables_are_named_and_must_be_there(monkeypatch: pytest.MonkeyPatch) 
         (
             "h:6379",
             "Package size (600.00MiB) exceeds the maximum size of 512.00MiB. You can exclude large files",
-            "the suite's folder has 600.00MiB, and no more than 512.00MiB can be sent to h:6379; list what is not",
+            "too large to be sent to h:6379: Package size (600.00MiB) exceeds the maximum size of 512.00MiB; list what is",
         ),
         ("h:6379", "Failed to upload package", "the suite's folder could not be sent to h:6379: Failed to upload"),
         ("h:6379", "timed out", "Ray at h:6379 could not be reached: timed out"),

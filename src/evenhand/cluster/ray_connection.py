@@ -11,7 +11,6 @@ import importlib.util
 import ipaddress
 import logging
 import os
-import re
 import secrets
 import signal
 import socket
@@ -46,8 +45,7 @@ _REACH_SECONDS: Final = 10.0
 # What is never sent to other machines: secrets, databases, and files that a program can make again.
 # The first is any hidden file; with .* alone Ray would leave out the folder itself.
 _NOT_SHIPPED: Final = [".?*", "*.db", "*.db-*", "__pycache__", "*.env", "*.pem", "*.key", "node_modules"]
-# What Ray says of a folder that is too large.
-_TOO_LARGE: Final = re.compile(r"ackage size \((\S+)\) exceeds the maximum size of (\S*\w)")
+_TOO_LARGE: Final = "exceeds the maximum size"  # as Ray says it of a folder
 
 
 def check_place(on: str, variables: Sequence[str] = ()) -> None:
@@ -250,10 +248,10 @@ def why_not(address: str | None, error: Exception) -> str:
     if "ersion" in words and "mismatch" in words.lower():
         advice = "install the same versions of Ray and Python here and there"
         return f"Ray at {address} cannot be used from here: {words.rstrip('.')}; {advice}"
-    if too_large := _TOO_LARGE.search(words):
-        size, most = too_large.groups()
+    if _TOO_LARGE in words:
+        said = words.partition(". ")[0]
         advice = "list what is not needed there in a .rayignore file, or keep the suite in a folder of its own"
-        return f"the suite's folder has {size}, and no more than {most} can be sent to {address}; {advice}"
+        return f"the suite's folder is too large to be sent to {address}: {said}; {advice}"
     if "working_dir" in words or "package" in words.lower():
         return f"the suite's folder could not be sent to {address}: {words}"
     return (
