@@ -265,7 +265,7 @@ def test_few_profiles_or_equal_lengths_say_nothing_of_length() -> None:
         (2.0, {}, 1.35),
         (2.0, {"group_size": 2, "rounds": 20}, 1.2),
         (2.0, {"group_size": 2, "rounds": 5}, 1.4),
-        (6.0, {"group_size": 2, "rounds": 5}, 1.4),
+        (6.0, {"group_size": 2, "rounds": 5}, 1.6),
     ],
     ids=str,
 )
