@@ -86,7 +86,7 @@ def test_a_line_about_many_groups_waits_for_no_fit(monkeypatch: pytest.MonkeyPat
     assert repr(made.run).endswith(f": a ranking of {made.ranks.groups} groups")
 
 
-def test_half_a_character_is_no_hindrance() -> None:
+def test_an_unpaired_surrogate_is_no_hindrance() -> None:
     judge = Scripted([json.dumps({"reasoning": "", "order": ["A", "B"]})] * 9)
     made = rank(["one \ud800", "two"], criteria="Worth", judge=judge, store=None)
 

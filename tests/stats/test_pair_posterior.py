@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from evenhand.stats.pair_posterior import MOST_MEMBERS, PairPosterior, is_for
+from evenhand.stats.pair_posterior import MOST_MEMBERS, PairPosterior, applies_to
 from evenhand.stats.plackett_luce import fit
 from evenhand.stats.rankings import Ranking, Rankings
 from evenhand.stats.strength_posterior import learned_fit
@@ -115,7 +115,7 @@ def test_those_who_came_out_alike_are_equal() -> None:
 
 
 def test_groups_and_too_many_are_left_to_another_fit() -> None:
-    assert is_for(pairs((0, 1), count=2))
-    assert not is_for(Rankings(count=2))
-    assert not is_for(pairs((0, 1), count=MOST_MEMBERS + 1))
-    assert not is_for(Rankings.of([Ranking((0, 1, 2), (0, 0, 0))], 3))
+    assert applies_to(pairs((0, 1), count=2))
+    assert not applies_to(Rankings(count=2))
+    assert not applies_to(pairs((0, 1), count=MOST_MEMBERS + 1))
+    assert not applies_to(Rankings.of([Ranking((0, 1, 2), (0, 0, 0))], 3))

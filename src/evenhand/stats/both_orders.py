@@ -1,4 +1,4 @@
-"""Pairs that a judge compared in both orders: how far its two replies are one."""
+"""Pairs that a judge compared in both orders: how much its second reply only repeats the first."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class BothOrders(NamedTuple):
     def correlation(self, means: Floats, deviations: Floats, position: float) -> float:
         """Return the correlation of what is unexplained in both orders, from 0 to 1.
 
-        The lower is better by a gap with such a mean and deviation. What a gap may be explains a part of what both
-        orders have in common, and is subtracted.
+        ``means`` and ``deviations`` describe by how much the lower is better. Two replies agree in part because they
+        share a gap that is uncertain; that part is subtracted.
         """
         if not len(self.units):
             return 0.0

@@ -1,9 +1,9 @@
 """The strengths that comparisons of pairs leave possible, by expectation propagation (Minka 2001).
 
-A normal distribution around the most likely strengths (Laplace's approximation) lies too close to equality where each
-was compared a few times only: what is possible reaches much further to one side. Here each comparison is replaced by a
-normal term, the one that makes mean and variance of what is compared come out as they would with the comparison itself.
-Terms are found for all comparisons at once, again and again, until they no longer change.
+Laplace's approximation, a normal distribution around the posterior mode, is too close to equality where each member was
+compared only a few times: the posterior is skewed. Here each comparison is replaced by a normal term, chosen so that
+mean and variance of the compared gap match those with the comparison itself. All terms are updated in parallel until
+they no longer change.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 MOST_MEMBERS: Final = 400
 PAIR: Final = 2
 
-# Of few, the likeliest prior is often that all are equal, or that nothing limits them. So these count beside those that
-# are compared: so many strengths, about as wide as one unit.
-_STRENGTHS_BESIDE: Final = 2
+# With few members, the likeliest prior is often that all are equal, or that nothing limits them. So this many strengths
+# with a variance of 1 count as pseudo-observations.
+_PSEUDO_STRENGTHS: Final = 2
 # The least is for a judge that never contradicts itself, the most for one that is all noise.
 _LEAST_PRIOR, _MOST_PRIOR = 2e-3, 100.0
 _MOST_LESSONS: Final = 60
@@ -32,8 +32,8 @@ _LEARNED: Final = 3e-3
 _LEAST_REST: Final = 0.25
 _MOST_SWEEPS: Final = 100
 _SETTLED: Final = 1e-8
-# Terms move so much of the way to their new values: all of it may overshoot, since they all move at once.
-_PACE: Final = 0.8
+# Damping: parallel updates in full might overshoot.
+_DAMPING: Final = 0.8
 _LEAST_PRECISION: Final = 1e-12
 # Integrals are sums over points from so many standard deviations below the mean to as many above it. For functions as
 # smooth as these, sums are exact to four digits if the points are no further apart than so many deviations and units.
@@ -41,7 +41,7 @@ _REACH: Final = 8.0
 _DEVIATIONS_APART, _UNITS_APART = 0.7, 1.5
 
 
-def is_for(rankings: Rankings) -> bool:
+def applies_to(rankings: Rankings) -> bool:
     """Return whether rankings are comparisons of pairs, and among few enough."""
     of_two = all(len(block.members) == PAIR for block in rankings.blocks)
     return bool(rankings.blocks) and of_two and rankings.count <= MOST_MEMBERS
@@ -75,41 +75,37 @@ class PairPosterior:
         values = self.mean[:-1] - self.mean[:-1].mean()
         return Strengths(values=values, position=self.position, prior=self.prior, covariance=self.covariance)
 
-    def gaps_without(self, units: Numbers) -> tuple[Floats, Floats]:
-        """Return mean and deviation of the gap in each of some units, from the lower number to the higher, by the rest.
+    def gaps_without(self, units: Numbers, lower: Numbers, higher: Numbers) -> tuple[Floats, Floats]:
+        """Predict the gap between the two members of each unit from all other units, with the position at its mean.
 
-        That is what all other units say, with the position at its mean.
+        Return mean and standard deviation of by how much the member with the lower number is better.
         """
-        lower, higher = np.minimum(self._better, self._worse), np.maximum(self._better, self._worse)
         sign = np.where(self._better < self._worse, 1.0, -1.0)
         own_precisions, own_shifts = np.zeros((2, int(self._units.max()) + 1))
         np.add.at(own_precisions, self._units, self._precisions)
         np.add.at(own_shifts, self._units, sign * (self._shifts - self._precisions * self._slots * self.position))
-        members = np.zeros((2, len(own_shifts)), dtype=np.int64)
-        members[:, self._units] = lower, higher
-        one, other = members[:, units]
         covariance = self.covariance
-        variances = covariance[one, one] + covariance[other, other] - 2 * covariance[one, other]
+        variances = covariance[lower, lower] + covariance[higher, higher] - 2 * covariance[lower, higher]
         precisions = np.maximum(1 / variances - own_precisions[units], _LEAST_PRECISION)
-        shifts = (self.mean[one] - self.mean[other]) / variances - own_shifts[units]
+        shifts = (self.mean[lower] - self.mean[higher]) / variances - own_shifts[units]
         return shifts / precisions, 1 / np.sqrt(precisions)
 
     def learned_prior(self) -> float:
         """Return the prior that would make the comparisons more likely; it is this one if none does."""
         known = self._count - self.prior * float(self.covariance.diagonal()[:-1].sum())
-        return (known + _STRENGTHS_BESIDE) / (float((self.mean[:-1] ** 2).sum()) + _STRENGTHS_BESIDE)
+        return (known + _PSEUDO_STRENGTHS) / (float((self.mean[:-1] ** 2).sum()) + _PSEUDO_STRENGTHS)
 
     def sweep(self) -> float:
         """Find all terms anew, and return how much they had to change."""
         gaps, variances = self._gaps()
-        # Without its own term, which is what a comparison is told by all others.
+        # The cavity: what all other terms say about the gap of each comparison.
         precisions = np.maximum(1 / variances - self._precisions, _LEAST_PRECISION)
         shifts = gaps / variances - self._shifts
         means, after = _after_comparison(shifts / precisions, 1 / np.sqrt(precisions), self._weights)
         by_precision = np.maximum(1 / after - precisions, 0.0) - self._precisions
         by_shift = means / after - shifts - self._shifts
-        self._precisions += _PACE * by_precision
-        self._shifts += _PACE * by_shift
+        self._precisions += _DAMPING * by_precision
+        self._shifts += _DAMPING * by_shift
         self._combine()
         return max(float(np.abs(by_precision).max()), float(np.abs(by_shift).max()))
 
@@ -175,7 +171,7 @@ def learned_posterior(rankings: Rankings) -> PairPosterior:
         step = math.log(_within(posterior.learned_prior()) / posterior.prior)
         if abs(step) < _LEARNED:
             break
-        # Steps become shorter in proportion: their sum is taken at once, but for no more than some of them.
+        # Steps shrink geometrically, so their sum is extrapolated, within limits.
         shorter = step / before if before and step / before > 0 else 0.0
         posterior.prior = _within(posterior.prior * math.exp(step / max(1 - shorter, _LEAST_REST)))
         before = step

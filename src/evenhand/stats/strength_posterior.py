@@ -2,7 +2,7 @@
 
 The strengths that rankings allow are taken as normally distributed around the fit, with the inverse of its curvature as
 covariance (Laplace's approximation). The prior's precision is the one that makes the rankings most likely (MacKay).
-Pairs say too little for that, and have a better approximation of their own.
+That is too rough for a few pairs each, which have a better approximation of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from evenhand.stats.both_orders import BothOrders
 from evenhand.stats.distributions import z_quantile
-from evenhand.stats.pair_posterior import PAIR, is_for, learned_posterior
+from evenhand.stats.pair_posterior import PAIR, applies_to, learned_posterior
 from evenhand.stats.plackett_luce import PRIOR, Slope, Strengths, fit, log_likelihood
 from evenhand.stats.rankings import Rankings
 
@@ -46,7 +46,7 @@ def learned_fit(rankings: Rankings) -> Strengths:
     A judge that hardly contradicts itself gets a wide one, and the order that it meant; one that is all noise a narrow
     one, and strengths close together.
     """
-    if is_for(rankings):
+    if applies_to(rankings):
         return learned_posterior(rankings).strengths()
     fitted = fit(rankings, prior=PRIOR)
     for _ in range(_MOST_LESSONS if rankings.blocks else 0):
@@ -76,9 +76,9 @@ def _together(rankings: Rankings) -> float:
     if any(len(block.members) != PAIR for block in rankings.blocks):
         return 0.0
     both = BothOrders.of(rankings)
-    if is_for(rankings):
+    if applies_to(rankings):
         posterior = learned_posterior(rankings)
-        return both.correlation(*posterior.gaps_without(both.units), posterior.position)
+        return both.correlation(*posterior.gaps_without(both.units, both.lower, both.higher), posterior.position)
     fitted = fit(rankings, prior=_CAUTIOUS)
     gaps = fitted.values[both.lower] - fitted.values[both.higher]
     return both.correlation(gaps, np.zeros_like(gaps), fitted.position)

@@ -96,7 +96,7 @@ class Entrants:
         # An empty name means a file of its own, deleted as soon as it is made; only what is in use is in memory.
         self._database = sqlite3.connect("", check_same_thread=False, isolation_level=None)
         self._database.execute("CREATE TABLE entrants (number INTEGER PRIMARY KEY, content TEXT)")
-        # As JSON, which can also hold half of a character.
+        # As JSON, which can hold unpaired surrogates too.
         rows = ((each.number, json.dumps([each.id, each.text, each.attributes])) for each in entrants)
         try:
             self._database.execute("BEGIN")

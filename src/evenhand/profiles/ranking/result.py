@@ -148,14 +148,14 @@ class Agreement:
     tested: int = 0
 
     @property
-    def most_p(self) -> float:
-        """Below which p value a judge can be told from chance; only one side counts."""
+    def significance_level(self) -> float:
+        """The one-sided p value below which a judge can be told from chance."""
         return round((1 - LEVEL) / 2, 9)
 
     @property
     def beats_chance(self) -> bool | None:
         """Whether the judge can be told from one that shuffles; None where nothing can be said."""
-        return None if self.p is None else self.p < self.most_p
+        return None if self.p is None else self.p < self.significance_level
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain JSON values."""

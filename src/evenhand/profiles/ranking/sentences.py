@@ -151,7 +151,7 @@ def _predicted(agreement: Agreement) -> str:
     if agreement.p is not None:
         over = "" if agreement.tested == agreement.groups else f" formed at random; over all {agreement.tested}"
         basis += f"{over}, {p_text(agreement.p)}"
-        basis += "" if agreement.beats_chance else f"; it takes p < {agreement.most_p:g}"
+        basis += "" if agreement.beats_chance else f"; it takes p < {agreement.significance_level:g}"
     return f"{agreement.share:.0%}{interval} of pairs, where chance is {CHANCE:.0%} ({basis})"
 
 
