@@ -23,11 +23,15 @@ SOURCES = Path(__file__).resolve().parents[2] / "src" / "evenhand"
 # the demo writes into a folder of the user's.
 WRITERS = {"cli/console.py", "cli/demonstration/brief.py", "engine/execution.py", "evaluators/schema/worker.py"}
 WRITING = {"print", "typer.echo", "typer.secho", "sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__"}
+# One of these stands in every module that does: to parse all of them takes long.
+WORDS = {"from rich", *(name.removeprefix("typer.").removeprefix("sys.").strip("_") for name in WRITING)}
 
 
 def writes(path: Path) -> set[str]:
     """Find what writes to the terminal in a module; a rich console that is given a file writes there."""
     text = path.read_text(encoding="utf-8")
+    if not any(word in text for word in WORDS):
+        return set()
     found = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Name):

@@ -24,7 +24,7 @@ TAKING_APART = frozenset(
 
 # Modules that take something apart, and are not measured.
 OTHERS = {
-    "store/shared_texts.py": "finds the end of a text in JSON of our own, with a pattern that reads each character once",
+    "store/shared_texts.py": "decodes texts in JSON of our own",
     "models/client.py": "takes the address of its own endpoint apart, which was read before",
     "models/batches/server.py": "hands each line of the results to orjson, once",
     "store/batches.py": "reads answers from batches, which are JSON of our own, behind a checksum",
