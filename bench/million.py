@@ -235,7 +235,7 @@ def main(arguments: Sequence[str]) -> None:
         folder = FOLDER / f"{given.database}-{cases}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        with provider.running(varied=True) as port, stored(given.database, folder) as (db, of_database):
+        with provider.running("varied") as port, stored(given.database, folder) as (db, of_database):
             for form in FORMS:
                 written(folder, form, cases, port)
             bench = Bench(cases=cases, folder=folder, db=db, port=port, of_database=of_database)

@@ -2,7 +2,8 @@
 
 It speaks as much HTTP as the clients here do, so that it costs next to nothing beside them. A GET gives the body of
 the last POST, from which the bare client learns what to send. A varied one gives 101 different scores, the same one
-whenever the request is the same. ``/answered`` gives how many requests were answered.
+whenever the request is the same; one that ranks puts the profiles in order. ``/answered`` gives how many requests were
+answered.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import json
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, TypeAlias
+
+from bench.noisy_judge import NoisyJudge
 
 VERDICT: dict[str, Any] = {
     "reasoning": "The answer states the main fact and the year, but leaves out the second condition of the reference.",
@@ -22,12 +25,11 @@ VERDICT: dict[str, Any] = {
     "misses": ["leaves out the second condition"],
     "score": 0.7,
 }
-VARIED = "varied"
+Kind: TypeAlias = Literal["same", "varied", "ranking"]
 
 
-def completion(score: float) -> dict[str, Any]:
-    content = json.dumps(VERDICT | {"score": score})
-    return {
+def completion(content: str) -> bytes:
+    body = {
         "id": "chatcmpl-bench",
         "object": "chat.completion",
         "created": 1,
@@ -35,11 +37,13 @@ def completion(score: float) -> dict[str, Any]:
         "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 400, "completion_tokens": 60, "total_tokens": 460},
     }
+    return response(json.dumps(body).encode())
 
 
 class Connection(asyncio.Protocol):
     """One connection of a client that sends its length and one request after the other."""
 
+    reply_to: Callable[[bytes], bytes]
     last_body = b""
     answered = 0
 
@@ -60,7 +64,7 @@ class Connection(asyncio.Protocol):
             if head.startswith(b"POST"):
                 Connection.last_body = rest[:length]
                 Connection.answered += 1
-                self.transport.write(REPLIES[zlib.crc32(Connection.last_body) % len(REPLIES)])
+                self.transport.write(Connection.reply_to(Connection.last_body))
             elif head.startswith(b"GET /answered"):
                 self.transport.write(response(b"%d" % Connection.answered))
             else:
@@ -71,10 +75,23 @@ def response(body: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-REPLIES = [
-    response(json.dumps(completion(score)).encode())
-    for score in ([number / 100 for number in range(101)] if VARIED in sys.argv[1:] else [VERDICT["score"]])
-]
+def scored(*scores: float) -> Callable[[bytes], bytes]:
+    """Reply with one of some verdicts, the same one to the same request."""
+    replies = [completion(json.dumps(VERDICT | {"score": score})) for score in scores]
+    return lambda body: replies[zlib.crc32(body) % len(replies)]
+
+
+def ranked() -> Callable[[bytes], bytes]:
+    """Reply with an order of the profiles in a request."""
+    judge = NoisyJudge()
+    return lambda body: completion(judge(json.loads(body)["messages"]))
+
+
+KINDS: dict[Kind, Callable[[], Callable[[bytes], bytes]]] = {
+    "same": lambda: scored(VERDICT["score"]),
+    "varied": lambda: scored(*(number / 100 for number in range(101))),
+    "ranking": ranked,
+}
 
 
 async def serve(port: int) -> None:
@@ -84,9 +101,9 @@ async def serve(port: int) -> None:
 
 
 @contextlib.contextmanager
-def running(*, varied: bool = False, port: int = 0) -> Iterator[int]:
+def running(kind: Kind = "same", *, port: int = 0) -> Iterator[int]:
     """Run the provider and give its port; 0 takes any that is free."""
-    command = [sys.executable, "-m", "bench.provider", str(port), *[VARIED] * varied]
+    command = [sys.executable, "-m", "bench.provider", kind, str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         try:
@@ -96,5 +113,6 @@ def running(*, varied: bool = False, port: int = 0) -> Iterator[int]:
 
 
 if __name__ == "__main__":
+    Connection.reply_to = staticmethod(KINDS[sys.argv[1]]())  # type: ignore[index]  # it is one of them
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(int(sys.argv[1])))
+        asyncio.run(serve(int(sys.argv[2])))

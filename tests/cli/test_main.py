@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -71,3 +72,33 @@ def test_it_looks_for_cycles_of_garbage_less_often_than_python_does() -> None:
     done = run(sys.executable, "-c", code, "--version")
 
     assert done.stdout.splitlines()[-1] == str(COLLECT_AFTER)
+
+
+HEAPS = """
+import ctypes, sys, threading, evenhand.cli
+sys.exit = print
+evenhand.cli.main()
+together = threading.Barrier(4)
+def allocate():
+    kept = [bytes(1000) for _ in range(1000)]
+    together.wait()
+threads = [threading.Thread(target=allocate) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+libc = ctypes.CDLL(None)
+libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has no heaps of threads")
+@pytest.mark.parametrize(("setting", "heaps"), [(None, 1), ("3", 3)])
+def test_all_threads_share_one_heap_unless_somebody_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, setting: str | None, heaps: int
+) -> None:
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    if setting is not None:
+        monkeypatch.setenv("MALLOC_ARENA_MAX", setting)
+
+    done = run(sys.executable, "-c", HEAPS, "--version")
+
+    assert done.stdout.count("<heap nr=") == heaps

@@ -12,6 +12,7 @@ from evenhand.cli import errors
 from evenhand.cli.console import Console
 from evenhand.cli.groups import Command, Group, LazyCommands, LazyGroup, example
 from evenhand.cli.options import is_verbose
+from evenhand.cli.shared_heap import share_heap
 from evenhand.version import __version__
 
 # By how many the objects must have grown before Python looks among them for cycles of garbage. A run makes no cycles,
@@ -311,6 +312,7 @@ app = typer.Typer(
 def main() -> None:
     """Run the command line."""
     gc.set_threshold(COLLECT_AFTER)
+    share_heap()
     app(prog_name="evenhand")
 
 

@@ -112,9 +112,11 @@ class Slope:
         self._prior = float(prior)
         self._choices = [_Choices(block, now) for block in rankings.blocks]
         self.gradient = -_prior_term(now, self._prior)
-        self.curvature = prior_precisions(len(now), self._prior)
+        curvature = prior_precisions(len(now), self._prior)
         for choices in self._choices:
-            choices.add_slope(self.gradient, self.curvature)
+            choices.add_slope(self.gradient, curvature)
+        # One over the curvature along each strength; 0 where there is none.
+        self._ease = np.divide(1.0, curvature, out=curvature, where=curvature > 0)
 
     def newton_step(self) -> Floats | None:
         """Return the step to the top; None where it is flat."""
@@ -141,8 +143,7 @@ class Slope:
             solved: Floats = np.linalg.solve(self.hessian(), wanted).astype(np.float64, copy=False)
             return solved
         step, rest = np.zeros_like(wanted), wanted.copy()
-        ease = np.divide(1.0, self.curvature, out=np.zeros_like(wanted), where=self.curvature > 0)
-        direction = rest * ease
+        direction = rest * self._ease
         worth = first = _product(rest, direction)
         for _ in range(_MOST_DIRECTIONS):
             if worth <= first * _SOLVED:
@@ -152,7 +153,7 @@ class Slope:
             step += length * direction
             curved *= length
             rest -= curved
-            eased = np.multiply(rest, ease, out=curved)
+            eased = np.multiply(rest, self._ease, out=curved)
             before, worth = worth, _product(rest, eased)
             direction *= worth / before
             direction += eased
@@ -171,7 +172,8 @@ class _Choices:
 
     def __init__(self, block: Block, now: Floats) -> None:
         self._block = block
-        utilities = self._entries_along(now, filler=-np.inf)
+        utilities = self._entries_along(now)
+        utilities[block.members == len(now) - 1] = -np.inf  # the filler is never chosen
         utilities -= utilities.max(axis=0)
         self._chances = np.exp(_narrowed(utilities))
         left = _summed_from_the_end(self._chances)
@@ -208,7 +210,7 @@ class _Choices:
 
     def add_curved(self, direction: Floats, curved: Floats) -> None:
         """Add the curvature along a direction, turned positive."""
-        moved = self._entries_along(direction, filler=0.0)
+        moved = self._entries_along(direction)
         moved *= self._chances
         below = self._squared * _summed_from_the_end(moved)
         below.cumsum(axis=0, out=below)
@@ -234,9 +236,9 @@ class _Choices:
         hessian[:-1, -1] += beside
         hessian[-1, -1] += (of_position * block.slots).sum()
 
-    def _entries_along(self, direction: Floats, *, filler: float) -> Floats:
-        """Return what a change of strengths and position means for each entry."""
-        entries: Floats = np.append(direction[:-1], filler)[self._block.members]
+    def _entries_along(self, direction: Floats) -> Floats:
+        """Return what a change of strengths and position means for each entry; those of the filler mean nothing."""
+        entries: Floats = direction.take(self._block.members)
         entries += direction[-1] * self._block.slots
         return entries
 

@@ -125,12 +125,14 @@ def rank_spans(
     for _ in range(draws):
         off = drawn.next()
         of_position += off[-1] ** 2
-        values = off[:-1] - off[:-1].mean()
+        values = off[:-1]
+        values -= values.mean()
         squares += values**2
-        first, last = ranks_of(fitted.values + values)
-        best[:, -1] = np.minimum(best[:, -1], first)
+        values += fitted.values
+        first, last = ranks_of(values)
+        np.minimum(best[:, -1], first, out=best[:, -1])
         best.sort(axis=1)
-        worst[:, 0] = np.maximum(worst[:, 0], last)
+        np.maximum(worst[:, 0], last, out=worst[:, 0])
         worst.sort(axis=1)
     del drawn  # it has three numbers for each entry of each ranking, and the next fit takes as many
     best, worst = best[:, -1].copy(), worst[:, 0].copy()

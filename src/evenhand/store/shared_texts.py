@@ -30,7 +30,7 @@ _LEAST: Final = 200
 _HASH_BYTES: Final = 16
 # How many texts, and how many characters of them, are remembered, to see which come again.
 _MOST_SEEN: Final = 4_096
-_MOST_CHARACTERS: Final = 4_000_000
+_MOST_CHARACTERS: Final = 1_000_000
 _READ_AT_ONCE: Final = 500
 
 _ADD: Final = "INSERT INTO shared_texts (run, hash, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
