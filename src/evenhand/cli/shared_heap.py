@@ -21,8 +21,8 @@ def share_heap() -> None:
     if not sys.platform.startswith("linux") or _VARIABLE in os.environ:
         return
     try:
-        import ctypes
-    except ImportError:  # a Python that was built without it
+        import ctypes  # noqa: PLC0415 - some builds of Python have none
+    except ImportError:
         return
     if set_option := getattr(ctypes.CDLL(None), "mallopt", None):
         set_option(_MOST_HEAPS, 1)
