@@ -42,6 +42,25 @@ def test_lines_of_json_are_profiles_and_what_is_unknown_is_an_attribute(tmp_path
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("people.ndjson", '{"id": "anna", "text": "A nurse.", "city": "Graz"}\n{"text": "A baker."}\n'),
+        ("people.json", '\ufeff[\n{"id": "anna", "text": "A nurse.", "city": "Graz"},\n{"text": "A baker."}]'),
+        ("PEOPLE.JSON", '[{"id": "anna", "text": "A nurse.", "attributes": {"city": "Graz"}}, "A baker."]'),
+    ],
+)
+def test_json_by_other_names_and_a_list_of_it_are_profiles_too(name: str, content: str, tmp_path: Path) -> None:
+    path = made(tmp_path / name, content)
+
+    found = list(profiles_from(path))
+
+    assert found == [
+        Profile(id="anna", text="A nurse.", attributes={"city": "Graz"}),
+        Profile(id="profile-2", text="A baker."),
+    ]
+
+
 def test_rows_of_a_table_are_profiles_and_other_columns_are_attributes(tmp_path: Path) -> None:
     path = made(tmp_path / "people.csv", 'city,id,text,cluster\nGraz,anna,"A nurse,\nat night.",\n\n,ben,A baker.,c\n')
 
@@ -183,7 +202,14 @@ def test_profiles_are_taken_one_at_a_time() -> None:
         ("a.csv", 'id,text\nx,"a', "a.csv:2: a quote is opened in this row and never closed"),
         ("a.csv", f"id,text\nx,{'a' * 11_000_000}\n", "a.csv:2: what begins here has more than 10 MB; split it"),
         ("a.jsonl", f'{{"text": "{"a" * 10_000_001}"}}', "a.jsonl:1: this line has more than 10 MB; split it"),
-        ("a.json", "[]", "a.json: profiles come from a .jsonl, .csv, .tsv or .parquet file, or from a folder"),
+        ("a.json", "[]", "a.json: there are no profiles"),
+        ("a.json", "", "a.json: the file is empty; a file of profiles is a list"),
+        ("a.json", '{"text": "a"}', "a.json:1: a file of profiles is a list, not a mapping"),
+        ("a.json", '[\n{"text": "a"},\n{"id": "x"}]', "a.json:3: the profile has no text"),
+        ("a.json", '[\n{"text": "a", "text": "b"}]', "a.json:2: duplicate key 'text'"),
+        ("a.json", '[{"text": "a", "age": NaN}]', "a.json:1: NaN is not JSON; write null, or a finite number"),
+        ("a.json", '[{"text": "a"}\n', "a.json:2:1: not JSON: expected a comma or ]"),
+        ("a.xml", "<a/>", "a.xml: profiles come from a .jsonl, .json, .csv, .tsv or .parquet file, or from a folder"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_file_is_told_with_file_and_line(

@@ -79,6 +79,17 @@ def test_it_says_in_one_line_what_came_of_it(make: Any, told: str) -> None:
     assert told.partition(": ")[2] in made.run._repr_html_()
 
 
+def test_nobody_leads_where_there_is_no_order() -> None:
+    def judge(messages: Any) -> str:
+        shown = re.findall(r"<profile_([A-Z]) id=", messages[-1]["content"])
+        return json.dumps({"reasoning": "", "order": shown})
+
+    made = rank([f"worth {number}" for number in range(6)], criteria="Worth", judge=judge, store=None)
+
+    assert made.agreement.beats_chance is False
+    assert "6 profiles; " in repr(made)
+
+
 def test_a_line_about_many_groups_waits_for_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     made = ranked()
     monkeypatch.setattr("evenhand.profiles.ranking.report._MOST_FITTED_FOR_A_LINE", 1)

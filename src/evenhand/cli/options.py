@@ -238,7 +238,7 @@ Suites = Annotated[
 Profiles = Annotated[
     str,
     typer.Argument(
-        metavar="PROFILES", help="A .jsonl, .csv, .tsv or .parquet file, or a folder of .txt and .md files."
+        metavar="PROFILES", help="A .jsonl, .json, .csv, .tsv or .parquet file, or a folder of .txt and .md files."
     ),
 ]
 MaxAttempts = Annotated[

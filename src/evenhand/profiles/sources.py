@@ -15,16 +15,22 @@ from evenhand.domain.contract import storable
 from evenhand.domain.errors import ConfigError, ContractError
 from evenhand.engine.compact_sets import IdSet
 from evenhand.evaluators.reading import parse_strict
+from evenhand.suites.json_reader import JsonReader
 from evenhand.suites.parquet import ARROW_TABLES, read_arrow_table
 from evenhand.suites.tables import TABLES, read_table
-from evenhand.suites.values import MAX_BYTES, Piece, format_fault
+from evenhand.suites.text_file import TextFile
+from evenhand.suites.values import MAX_BYTES, Piece, format_fault, plain
 
 # What users may write for a profile, and for several.
 ProfileLike: TypeAlias = Profile | Mapping[str, Any] | str
 ProfilesLike: TypeAlias = str | os.PathLike[str] | Profile | Mapping[str, Any] | Iterable[ProfileLike]
 
 _TEXT_FILES: Final = (".txt", ".md")
-_ACCEPTED: Final = "profiles come from a .jsonl, .csv, .tsv or .parquet file, or from a folder of .txt and .md files"
+_JSON: Final = ".json"
+_LINES: Final = (".jsonl", ".ndjson")
+_ACCEPTED: Final = (
+    "profiles come from a .jsonl, .json, .csv, .tsv or .parquet file, or from a folder of .txt and .md files"
+)
 _PROFILE_KEYS: Final = ("id", "text", "cluster", "attributes")
 
 
@@ -76,9 +82,11 @@ def _read(path: Path) -> Iterator[tuple[str, Profile]]:
     try:
         if path.is_dir():
             yield from _folder(path)
-        elif ending == ".jsonl":
+        elif ending in _LINES:
             with contextlib.closing(_lines(path)) as lines:
                 yield from _jsonl(path, lines)
+        elif ending == _JSON and path.exists():
+            yield from _json(path)
         elif ending in TABLES:
             yield from _table(path, lambda check: read_table(path, check, such_as="id,text"), missing="")
         elif ending in ARROW_TABLES:
@@ -103,6 +111,15 @@ def _jsonl(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
             raise ConfigError(f"{where}: {error}; write one profile per line") from None
         count += 1
         yield where, _parse_profile(value, count, where)
+
+
+def _json(path: Path) -> Iterator[tuple[str, Profile]]:
+    with TextFile(path) as file:
+        for count, item in enumerate(JsonReader(file).listed("a file of profiles is a list"), 1):
+            if item.faults:
+                raise ConfigError(format_fault(path, item.faults[0]))
+            where = f"{path}:{item.line}"
+            yield where, _parse_profile(plain(item.value), count, where)
 
 
 def _table(

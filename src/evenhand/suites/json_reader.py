@@ -230,7 +230,11 @@ class JsonReader:
 
     def cases(self) -> Iterator[Piece]:
         """Read a file that is an array of cases."""
-        self._open("[", "a file of cases is a list")
+        return self.listed("a file of cases is a list")
+
+    def listed(self, expected: str) -> Iterator[Piece]:
+        """Read a file that is an array; ``expected`` says so of one that is something else."""
+        self._open("[", expected)
         yield from self._items()
         self._end()
 

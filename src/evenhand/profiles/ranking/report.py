@@ -50,8 +50,11 @@ def in_short(report: Report) -> str:
     if (groups := report.summary.cases.n) > _MOST_FITTED_FOR_A_LINE:
         return f"a ranking of {counted(groups, 'group')}"
     ranks = ranks_of(report)
-    led = f", led by {', '.join(plain(identity, LONGEST_ID) for identity in ranks.order[:3])}" if ranks.order else ""
-    return f"{counted(len(ranks.order), 'profile')} in {counted(ranks.tiers, 'tier')}{led}; {headline(ranks)}"
+    led = ""
+    if ranks.order and ranks.agreement.beats_chance is not False:
+        led = f", led by {', '.join(plain(identity, LONGEST_ID) for identity in ranks.order[:3])}"
+    tiers = f" in {counted(ranks.tiers, 'tier')}" if ranks.tiers else ""
+    return f"{counted(len(ranks.order), 'profile')}{tiers}{led}; {headline(ranks)}"
 
 
 def rows(report: Report) -> dict[str, Any]:
