@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 from bench import provider
 from bench.measure import ROUNDS, Row, Used, cpu_seconds, used_by
@@ -70,7 +71,7 @@ def plan_shortlist(profiles: Path) -> None:
 
 def shortlist(profiles: Path, port: int) -> Used:
     """Make a shortlist by the command, in a process of its own, and tell what it took."""
-    os.environ |= {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"}
     command = ["rank", str(profiles), "--criteria", "Worth", "--judge", "openai/bench", "--design", DESIGN.name]
     sizes = ["--group-size", str(DESIGN.group_size), "--top", str(DESIGN.top), "--db", f"{profiles}.db"]
-    return used_by([sys.executable, "-m", "evenhand", *command, *sizes])
+    with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"}):
+        return used_by([sys.executable, "-m", "evenhand", *command, *sizes])

@@ -23,7 +23,7 @@ SOURCES = Path(__file__).resolve().parents[2] / "src" / "evenhand"
 # the demo writes into a folder of the user's.
 WRITERS = {"cli/console.py", "cli/demonstration/brief.py", "engine/execution.py", "evaluators/schema/worker.py"}
 WRITING = {"print", "typer.echo", "typer.secho", "sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__"}
-# One of these stands in every module that does: to parse all of them takes long.
+# Every module that writes contains one of these words; to parse all modules would take long.
 WORDS = {"from rich", *(name.removeprefix("typer.").removeprefix("sys.").strip("_") for name in WRITING)}
 
 

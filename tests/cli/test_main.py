@@ -90,7 +90,7 @@ libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has no heaps of threads")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has a heap for each thread")
 @pytest.mark.parametrize(("setting", "heaps"), [(None, 1), ("3", 3)])
 def test_all_threads_share_one_heap_unless_somebody_says_otherwise(
     monkeypatch: pytest.MonkeyPatch, setting: str | None, heaps: int

@@ -1,8 +1,8 @@
 """One heap for all threads of the command.
 
-The C library of Linux gives each thread a heap of its own, and what one thread has freed, another cannot use. The fits
-of a ranking, each in whichever thread is idle, took a quarter more memory that way. Python runs one thread at a time,
-so they hardly ever wait for each other.
+glibc gives each thread a heap of its own (an arena), and memory that one thread has freed cannot be used by another.
+The fits of a ranking, each in whichever thread is idle, took a quarter more memory that way. Python runs one thread at
+a time, so threads hardly ever wait for each other's allocations.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import os
 import sys
 from typing import Final
 
-_MOST_HEAPS: Final = -8  # M_ARENA_MAX of mallopt
-# Whoever sets this knows better.
+_ARENA_MAX: Final = -8  # the number that mallopt knows the option by
+# Whoever sets this has decided already.
 _VARIABLE: Final = "MALLOC_ARENA_MAX"
 
 
 def share_heap() -> None:
-    """Let all threads that are going to be started use one heap, where the C library can be told so."""
+    """Let all threads that are started from now on use one heap, where the C library has that option."""
     if not sys.platform.startswith("linux") or _VARIABLE in os.environ:
         return
     try:
@@ -25,4 +25,4 @@ def share_heap() -> None:
     except ImportError:
         return
     if set_option := getattr(ctypes.CDLL(None), "mallopt", None):
-        set_option(_MOST_HEAPS, 1)
+        set_option(_ARENA_MAX, 1)
