@@ -107,6 +107,27 @@ def test_however_many_watch_the_store_is_read_once(
     assert read == [1]
 
 
+def test_a_run_of_this_process_is_in_the_stream_at_once_however_lately_the_store_was_read(
+    store: Store, trial: Trial, settings: ServerSettings, models: Any
+) -> None:
+    models.may_answer.clear()
+
+    async def watched() -> tuple[LiveState, LiveState, str]:
+        running = RunManager(store, settings)
+        live = LiveRuns(store, running, clock=lambda: 0.0)
+        before = await live.now()
+        run, _ = await running.start(lambda: trial.job(store), trial.scope, Pace(concurrency=1, use_cache=False))
+        after = await live.now()
+        models.may_answer.set()
+        await running.close()
+        return before, after, run.id
+
+    before, after, run_id = asyncio.run(watched())
+
+    assert before.runs == {}
+    assert set(after.runs) == {run_id}
+
+
 def test_a_store_that_cannot_be_read_is_told_and_no_stream_is_left_counted(
     store: Store, settings: ServerSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

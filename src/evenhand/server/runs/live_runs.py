@@ -72,7 +72,7 @@ class LiveRuns:
     async def now(self) -> LiveState:
         """Return the runs in progress: those of this process as they are now, the others as of a second ago."""
         async with self._reading:
-            if self._read_at is None or self._clock() - self._read_at >= POLL_SECONDS:
+            if self._is_out_of_date():
                 self._read = await asyncio.to_thread(self._read_store)
                 self._read_at = self._clock()
         here = self._manager.progress_here()
@@ -90,6 +90,12 @@ class LiveRuns:
                     yield found
                 if not await self._manager.pause(WATCH_SECONDS):
                     return
+
+    def _is_out_of_date(self) -> bool:
+        """Whether the store was read long ago, or before a run of this process began."""
+        if self._read_at is None or self._clock() - self._read_at >= POLL_SECONDS:
+            return True
+        return any(run_id not in self._read.runs for run_id in self._manager.progress_here())
 
     def _read_store(self) -> LiveState:
         """Read which runs are in progress, and the progress of those that are not here."""

@@ -7,10 +7,18 @@ const LIVE = "Live: this page updates by itself.";
 const AWAY = "The server cannot be reached; retrying.";
 const OFFLINE = "This device is offline; the page goes on when it is back.";
 
+let said = "";
+
 /** Say how a page stands, where it has a place for that. @param {string} text */
 export function say(text) {
+  said = text;
   const place = document.querySelector("[data-live-note]");
   if (place && place.textContent !== text) place.textContent = text;
+}
+
+/** Say it once more in a place that has just come. */
+export function sayAgain() {
+  if (said) say(said);
 }
 
 /** Follow a stream until `take` returns false. While nothing is in progress, the page says only what is wrong.

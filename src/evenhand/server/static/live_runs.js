@@ -2,7 +2,7 @@
 // that depend on it are fetched from the server and put in place. So a filter never shows what does not match.
 
 import { isWriting, takeWords } from "./app.js";
-import { follow, say } from "./live.js";
+import { follow, say, sayAgain } from "./live.js";
 
 const PAUSE = 2000; // milliseconds between two looks
 
@@ -34,7 +34,6 @@ function nameOf(element) {
 
 /** Take the parts of a newer version of the page. @param {Document} found */
 function put(found) {
-  const said = document.querySelector("[data-live-note]")?.textContent ?? "";
   const focused = nameOf(document.activeElement);
   const chosen = [...document.querySelectorAll("[data-fresh] :is([type=radio], [type=checkbox]):checked")].map(nameOf);
   const opened = [...document.querySelectorAll("[data-fresh] details[open] > summary")].map((one) => one.textContent);
@@ -51,7 +50,7 @@ function put(found) {
   }
   if (focused) document.querySelector(focused)?.focus({ preventScroll: true });
   takeWords(found);
-  if (said) say(said);
+  sayAgain();
   document.title = found.title;
 }
 
