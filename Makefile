@@ -12,6 +12,7 @@ UNTRACED := ignore:Exception ignored in thread started by:pytest.PytestUnraisabl
 DECIDING := domain evaluators stats engine store
 # Tests of these packages through the functions of the library, and of their batches.
 OF_DECIDING := batches test_api.py test_compare.py
+QUICK := $(DECIDING) models suites test_api.py test_compare.py
 DEMO_READY := .venv/demo-ready
 # Tests start the command again and again, which must not compile the whole package each time.
 export PYTHONDONTWRITEBYTECODE :=
@@ -19,7 +20,9 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup -rfEs
 # The files that mark tests as long, and the folders that do: to collect all others takes a worker half a minute.
 LONG = $$(grep -rl 'mark\.long\b' --include='test_*.py' --include=conftest.py tests | sed 's,/conftest\.py$$,,')
 # Tests wait for browsers, servers and programs for a third of their time, which two workers more make use of.
-TWO_MORE = PYTEST_XDIST_AUTO_NUM_WORKERS=$$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 2)')
+MORE = PYTEST_XDIST_AUTO_NUM_WORKERS=$$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + $(1))')
+ONE_MORE = $(call MORE,1)
+TWO_MORE = $(call MORE,2)
 FIND_PYTHON := for python in $(PYTHON); do \
 		"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
 		python=; \
@@ -53,9 +56,9 @@ $(READY): pyproject.toml constraints.txt
 test: env  ## Run all tests but the long ones
 	$(TWO_MORE) $(PYTEST) -m 'not long and not sweep'
 
-test-fast: env  ## Run the tests that take no time, with few examples of each property
-	$(PYTEST) -m 'not slow and not long and not sweep' -p no:schemathesis --hypothesis-profile=fast \
-		$(addprefix --ignore=tests/,attacks bench browser docs examples faults growth journeys kill models/adapters models/wire server)
+test-fast: env  ## Run the quick tests of the packages in the middle, with few examples of each property
+	$(ONE_MORE) $(PYTEST) -m 'not slow and not long and not sweep' -p no:schemathesis --hypothesis-profile=fast \
+		--ignore=tests/models/adapters --ignore=tests/models/wire $(addprefix tests/,$(QUICK))
 
 test-long: env  ## Run the long tests, and measure how much of the packages that decide is covered
 	$(TWO_MORE) $(PYTEST) -m long $(LONG) || [ $$? -eq 5 ]  # 5: there are none

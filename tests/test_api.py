@@ -506,6 +506,7 @@ def test_a_run_says_nothing_unless_asked(capsys: pytest.CaptureFixture[str]) -> 
     assert evenhand.evaluate is evaluate
 
 
+@pytest.mark.slow
 def test_a_provider_that_is_gone_for_a_while_is_waited_for_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     class Vanishing(Always):
         async def ask(self, ask: Ask, *, deadline: float | None = None) -> Reply | Unanswered:

@@ -91,6 +91,35 @@ def test_in_ci_a_file_that_skips_itself_is_an_error(tmp_path: Path) -> None:
     assert "1 error" in outcome
 
 
+@pytest.mark.slow
+def test_tests_of_a_group_have_one_worker_and_others_are_handed_out_by_eight(tmp_path: Path) -> None:
+    source = """
+        import os
+        from pathlib import Path
+        import pytest
+
+        def note(group: str) -> None:
+            with Path(group).open("a") as file:
+                file.write(os.environ["PYTEST_XDIST_WORKER"])
+
+        @pytest.mark.xdist_group("together")
+        @pytest.mark.parametrize("number", range(20))
+        def test_of_a_group(number: int) -> None:
+            note("together")
+
+        @pytest.mark.parametrize("number", range(24))
+        def test_alone(number: int) -> None:
+            note(f"chunk {number // 8}")
+    """
+
+    outcome = run_pytest(tmp_path, source, "-n", "2", "--dist", "loadgroup", env={})
+
+    assert "44 passed" in outcome
+    assert (tmp_path / "together").read_text("utf-8") in {"gw0" * 20, "gw1" * 20}
+    for chunk in range(3):
+        assert (tmp_path / f"chunk {chunk}").read_text("utf-8") in {"gw0" * 8, "gw1" * 8}
+
+
 def run_pytest(folder: Path, source: str, *options: str, env: dict[str, str]) -> str:
     """Run a test file under a copy of our conftest and give what pytest prints."""
     shutil.copy(Path(__file__).with_name("conftest.py"), folder)

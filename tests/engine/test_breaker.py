@@ -108,6 +108,7 @@ def test_while_a_provider_is_gone_nobody_begins_and_a_reply_to_somebody_else_end
     assert account.probes == 1
 
 
+@pytest.mark.slow
 def test_the_server_says_when_to_come_back() -> None:
     """It says in an hour, which is longer than it is waited for: so there is a probe in the end, and none before."""
     patient = Account(*[unanswered(GONE, retry_after=3600.0)] * 2, seconds=1.0, base=0.001)

@@ -52,6 +52,7 @@ def test_nothing_is_said_before_twenty_cases_are_judged() -> None:
     assert found.as_dict() == {"cost": 50.0, "low": 50.0, "high": 50.0, "cases": 20}
 
 
+@pytest.mark.slow
 def test_the_interval_holds_what_the_rest_really_costs_as_often_as_it_says() -> None:
     chance = random.Random(7)
     held = 0

@@ -143,6 +143,7 @@ def test_numbers_of_a_decided_run_have_no_intervals(store: Store, judging: Judgi
 # Interrupted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", [1, 5, 20])
 def test_a_run_that_is_stopped_again_and_again_decides_the_same(
     store: Store, judging: Judging, made: Any, calls: int
@@ -218,6 +219,7 @@ def test_cases_that_are_gone_since_are_named_and_not_refused_as_too_few(
 # Known before
 
 
+@pytest.mark.slow
 def test_results_from_the_cache_count_first_and_cost_nothing(store: Store, judging: Judging, made: Any) -> None:
     judge = judging(one_of_five_fails)
     job = job_of(made, judge)

@@ -400,6 +400,7 @@ def test_keys_tell_accounts_apart_and_are_not_told() -> None:
     assert "canary" not in "".join(accounts)
 
 
+@pytest.mark.slow
 def test_the_time_spent_waiting_for_a_turn_is_not_the_cases(store: Store, judging: Judging) -> None:
     async def queue() -> float:
         judge = judging(lambda ask: asyncio.sleep(0.0 if ask.messages[-1].content == "last" else 0.3, "{}"))

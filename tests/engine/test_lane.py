@@ -481,6 +481,7 @@ def test_a_turn_that_is_given_up_says_nothing_about_the_server() -> None:
     assert (lane.limit, lane.in_flight, lane.closed) == (FIRST_LIMIT, 0, None)
 
 
+@pytest.mark.slow
 def test_whatever_happens_everybody_gets_a_turn_or_is_told() -> None:
     """Random askers, answers and cancellations: no turn is lost, and none is given twice."""
     seen: set[str] = set()

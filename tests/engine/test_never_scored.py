@@ -152,6 +152,7 @@ def test_an_interrupt_while_the_question_is_open_ends_the_run_as_interrupted(
     assert 20 <= errors(made, store, run) <= 21
 
 
+@pytest.mark.slow
 def test_resuming_counts_anew_and_retrying_the_errors_mends_them(store: Store, made: Any, judging: Any) -> None:
     works = False
     judge: Any = judging(lambda ask: GOOD if works else DOWN)

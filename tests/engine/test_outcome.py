@@ -166,6 +166,7 @@ def test_a_database_that_is_gone_or_another_one_is_no_run_without_cases(tmp_path
         list(run)
 
 
+@pytest.mark.slow
 def test_a_database_in_memory_lives_as_long_as_its_run() -> None:
     run = evaluate(CASES, Contains(value="Paris"), store="sqlite://")
     with run._place.opened() as store:

@@ -164,6 +164,7 @@ def test_what_the_headers_say_is_used_up_is_not_asked_for(store: Store, made: An
     assert pauses == [1]
 
 
+@pytest.mark.slow
 def test_requests_per_minute_are_kept_by_all_who_ask_the_model(store: Store, made: Any) -> None:
     server = Server(10_000)
 

@@ -224,6 +224,7 @@ def test_an_evaluator_that_crashes_fails_its_own_evaluation_only(store: Store, m
     assert failed.evaluator == "odd"
 
 
+@pytest.mark.slow
 def test_a_judge_that_never_answers_is_given_up_in_time(store: Store, judging: Judging, made: Any) -> None:
     judge = judging(lambda ask: asyncio.sleep(600, GOOD))
     judge.keeps_deadlines = False

@@ -255,6 +255,7 @@ def provider() -> Iterator[HTTPServer]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_model_over_http_is_asked_with_its_settings_and_its_answer_has_a_price(provider: HTTPServer) -> None:
     base_url = f"http://127.0.0.1:{provider.server_port}/v1"
     target = target_of(

@@ -451,6 +451,7 @@ def test_a_missing_program_is_an_error() -> None:
     assert (evaluation.attempts[0].kind, evaluation.attempts[0].raw) == ("transport", None)
 
 
+@pytest.mark.slow
 def test_the_time_of_the_whole_case_bounds_the_program() -> None:
     evaluation = judge("import time; time.sleep(1000)").evaluate(CASE, timeout=0.5)
 

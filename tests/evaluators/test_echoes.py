@@ -137,6 +137,7 @@ def work(prompt: str, reply: str) -> int:
     return finder.work
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_work_grows_with_the_prompt_and_no_faster(name: str) -> None:
     times = 12_000 // len(HOSTILE[name])

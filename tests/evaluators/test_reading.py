@@ -360,6 +360,7 @@ def test_a_field_contract_describes_itself_in_words_and_schema() -> None:
     assert list(contract.schema()["properties"]) == contract.schema()["required"] == ["reasoning", "score"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", ["```", "~~~", "```json", "````"])
 @pytest.mark.parametrize("filling", [" ", "\n", "\t \r\n", "`", "~", "x", "``` ", '{"'])
 def test_no_fence_takes_long_to_read(mark: str, filling: str) -> None:

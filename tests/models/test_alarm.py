@@ -64,6 +64,7 @@ def test_an_alarm_does_not_go_off_before_its_time() -> None:
     with_a_watch(story)
 
 
+@pytest.mark.slow
 def test_progress_puts_a_step_off_but_never_the_whole() -> None:
     async def story(watch: Watch) -> None:
         alarm = RequestTimeouts(watch, 30 * SOON)
@@ -97,6 +98,7 @@ def test_the_whole_can_be_made_shorter_and_not_longer() -> None:
     with_a_watch(story)
 
 
+@pytest.mark.slow
 def test_each_of_many_alarms_goes_off_at_its_own_time() -> None:
     async def story(watch: Watch) -> None:
         woken: list[int] = []

@@ -56,6 +56,7 @@ def test_a_server_that_never_answers_is_asked_as_often_as_one_reply_allows(serve
     assert len(evaluation.attempts) == len(server.requests) == 5
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_takes_no_more_than_the_time_of_the_case(serve: Serve, openai: Any) -> None:
     server = serve(openai.reply(VERDICT, wait=30))
     model = openai.model(server)

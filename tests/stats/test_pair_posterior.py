@@ -40,6 +40,7 @@ def summed(rankings: Rankings, prior: float) -> tuple[np.ndarray, np.ndarray]:
     return mean, (points - mean).T @ ((points - mean) * share[:, np.newaxis])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [0.03, 0.3, 3.0])
 @pytest.mark.parametrize(
     ("wins", "weight"),
@@ -77,6 +78,7 @@ def test_a_position_is_told_from_strengths() -> None:
     assert strengths.position > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", [1.0, 2.0, 6.0])
 def test_the_prior_is_about_as_wide_as_the_strengths_are(slope: float) -> None:
     chance = np.random.default_rng(17)

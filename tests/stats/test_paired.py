@@ -89,6 +89,7 @@ def test_equal_clusters_are_compared_by_their_means() -> None:
 # Error rates that can be summed up rather than simulated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gained", "lost"), [(0.1, 0.1), (0.2, 0.2), (0.3, 0.1), (0.2, 0.05), (0.15, 0.0)])
 def test_the_interval_for_shares_covers_as_often_as_it_says(gained: float, lost: float) -> None:
     n = 30
@@ -150,6 +151,7 @@ def test_many_changes_and_few_have_nearly_the_same_detectable_difference_where_t
 # Many small wins and a few large losses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [8, 20, 100])
 @pytest.mark.parametrize("noise", [0.0, 0.005])
 def test_many_small_wins_do_not_hide_a_few_large_losses(n: int, noise: float) -> None:

@@ -121,6 +121,7 @@ def test_a_damaged_file_is_refused(name: str, content: bytes, told: str) -> None
     assert found.startswith(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["data.parquet", "data.feather", "data.arrow"])
 def test_a_file_with_any_byte_changed_is_read_or_refused(name: str) -> None:
     write(pa.table({"input": ["Why?", "Who?"], "tags": [["a"], ["b"]]}), name)
@@ -232,6 +233,7 @@ def test_a_row_that_is_larger_than_a_case_may_be_is_refused() -> None:
     assert problems(suite("data.parquet")) == ["data.parquet:2, case 2: this row has more than 10 MB; split it"]
 
 
+@pytest.mark.slow
 def test_without_pyarrow_the_extra_is_named() -> None:
     write(TABLE, "data.parquet")
     suite("data.parquet")
