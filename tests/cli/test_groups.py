@@ -81,7 +81,7 @@ import sys
 from evenhand.cli.main import app
 from pathlib import Path
 Path("suite.yaml").write_text("evaluators: [{type: equals, value: b}]\\ncases: [{id: a, input: a, candidate_answer: b}]")
-for argv in (["runs"], ["run", "suite.yaml", "-o", "results.csv"]):
+for argv in (["runs", "list", "--limit", "5"], ["run", "suite.yaml", "-j", "2", "--max-cost", "0.5", "-o", "a.csv"]):
     app(argv, standalone_mode=False)
 print(sorted({".".join(name.split(".")[:2]) for name in sys.modules} & {
     "evenhand.doctor", "evenhand.labels", "evenhand.profiles", "evenhand.tuner", "evenhand.trust", "pydantic", "numpy",
@@ -100,9 +100,18 @@ def test_a_run_loads_nothing_of_other_kinds_of_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (("a", "b"), (["a", "b"], "text", 3, None)),
-        (("a", "--word", "ü", "--size", "4"), (["a"], "ü", 4, None)),
-        (("a", "--name", "x", "--name", "y"), (["a"], "text", 3, ["x", "y"])),
+        (("a", "b"), (["a", "b"], "text", 3, 0.5, None)),
+        (("a", "--word", "ü", "--size", "4"), (["a"], "ü", 4, 0.5, None)),
+        (("a", "--name", "x", "--name", "y"), (["a"], "text", 3, 0.5, ["x", "y"])),
+        (("a", "--size", "007", "--share", "-0"), (["a"], "text", 7, -0.0, None)),
+        *(
+            (("a", "--share", given), (["a"], "text", 3, float(given), None))
+            for given in ("1", "1.", "-.25", "1e-3", "-7.5")
+        ),
+        *((("a", "--size", given), "--size") for given in ("4.5", "0x1", "٣٣x", "-", "", "9" * 5000, "11", "-5")),
+        *((("a", "--share", given), "--share") for given in ("1.5.5", ".", "", "half", "1,5", "-9")),
+        (("a", "--size", "1_0"), "10"),
+        (("a", "--size", " 10 "), "10"),
         ((), "Missing argument 'FILES...'"),
         (("a", "--size", "many"), "--size"),
         (("a", "--size", "0"), "--size"),
@@ -113,10 +122,11 @@ def test_what_is_not_converted_is_what_typer_would_make_of_it(argv: tuple[str, .
         files: Annotated[list[str], typer.Argument(metavar="FILES...")],
         *,
         word: Annotated[str, typer.Option("--word")] = "text",
-        size: Annotated[int, typer.Option("--size", min=1)] = 3,
+        size: Annotated[int, typer.Option("--size", min=1, max=10)] = 3,
+        share: Annotated[float | None, typer.Option("--share", min=-8)] = 0.5,
         names: Annotated[list[str] | None, typer.Option("--name")] = None,
     ) -> None:
-        typer.echo(repr((files, word, size, names)))
+        typer.echo(repr((files, word, size, share, names)))
 
     def invoke(kind: type[TyperCommand]) -> tuple[int, str]:
         app = typer.Typer(rich_markup_mode=None, add_completion=False)
