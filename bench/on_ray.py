@@ -21,8 +21,9 @@ from evenhand.engine.plan import plan
 from evenhand.store.store import open_store
 from evenhand.suites.suite import job_of, read_suite
 
-CHEAP, BUSY, SLOW = 20_000, 600, 2_000
+CHEAP, BUSY, SLOW = 20_000, 1_200, 2_000
 WORKERS = (1, 2, 4)
+TURNS = 3
 DRIVER_MICROSECONDS = 100
 # A linear speed-up within so much, up to the processors there are.
 TOLERANCE = 0.15
@@ -57,13 +58,16 @@ def rows() -> Iterator[Row]:
         yield "driver, for each case on Ray", f"{cheap.cpu / CHEAP * 1e6:.0f} µs", f"< {DRIVER_MICROSECONDS} µs"
         processors = os.cpu_count() or 1
         for function, cases, what in (("busy", BUSY, "10 ms of CPU"), ("slow", SLOW, "a provider of 50 ms")):
-            alone = 0.0
-            for workers in WORKERS:
-                took = judged(place, cluster, workers, cases, target={"python": f"bench_functions:{function}"})
-                alone = alone or cases / took.seconds
-                expected = min(workers, processors) * (1 - TOLERANCE) * alone if function == "busy" else 0.0
-                goal = f"≥ {expected:.0f}/s" if workers > 1 and expected else ""
-                yield f"cases with {what}, {workers} on Ray", f"{cases / took.seconds:.0f}/s", goal
+            target = {"python": f"bench_functions:{function}"}
+            by_turns = [
+                [cases / judged(place, cluster, workers, cases, target=target).seconds for workers in WORKERS]
+                for _ in range(TURNS)
+            ]
+            best = [max(paces) for paces in zip(*by_turns, strict=True)]
+            for workers, pace in zip(WORKERS, best, strict=True):
+                expected = min(workers, processors) * (1 - TOLERANCE) * best[0]
+                goal = f"≥ {expected:.0f}/s" if workers > 1 and function == "busy" else ""
+                yield f"cases with {what}, {workers} on Ray", f"{pace:.0f}/s", goal
 
 
 def judged(place: Path, cluster: RayCluster, workers: int, cases: int, **settings: Any) -> Took:

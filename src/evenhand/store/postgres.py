@@ -18,7 +18,7 @@ from evenhand.store.run_owner import SILENT_SECONDS
 CONNECT_SECONDS = 10
 # A process that is suspended in the middle of a transaction holds its locks, and whoever takes over its run would wait
 # for ever. After as long as a process may be silent, the server ends its connection.
-IDLE_SECONDS = SILENT_SECONDS
+_IDLE_SECONDS: Final = SILENT_SECONDS
 # The tables are in a schema of their own, so that they get along with others in the database.
 SCHEMA = "evenhand"
 # How long another connection is tried for after one was lost, such as while the server is restarted. Whoever comes
@@ -88,7 +88,7 @@ class Postgres(Database):
             )
             self.read_only = _is_read_only(connection)
             connection.execute(f"SET search_path TO {SCHEMA}")
-            connection.execute(f"SET idle_in_transaction_session_timeout = {round(IDLE_SECONDS * 1000)}")
+            connection.execute(f"SET idle_in_transaction_session_timeout = {round(_IDLE_SECONDS * 1000)}")
         except psycopg.Error as error:
             if connection is not None:
                 connection.close()

@@ -48,6 +48,8 @@ class SharedTexts:
         # By run and text, as it is written in JSON: its hash once it has come again. The latest are the last.
         self._seen: OrderedDict[tuple[int, str], str] = OrderedDict()
         self._characters = 0
+        # By what stands before it, the text that came last. A system prompt is nearly always the one before it.
+        self._last: dict[str, str] = {}
 
     def cut(self, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Return rows of evaluations, from ``run`` to their content, without the texts they share, which are stored."""
@@ -56,13 +58,29 @@ class SharedTexts:
         for row in rows:
             content = row[-1]
             cuts = [
-                (start, end, name)
-                for start, end in _texts_in(content)
-                if (name := self._shared(row[0], content[start:end], found)) is not None
+                (start, start + len(text), name)
+                for start, text in self._texts_in(content)
+                if (name := self._shared(row[0], text, found)) is not None
             ]
             short.append((*row[:-1], _without(content, cuts)) if cuts else row)
         self._db.execute_many(_ADD, [(run, name, text) for (run, text), name in found.items()])
         return short
+
+    def _texts_in(self, content: str) -> list[tuple[int, str]]:
+        """Return the texts that may be shared, those that are long enough, with their places and in their order."""
+        texts = []
+        for key in _KEYS:
+            at = content.find(key)
+            while at >= 0:
+                start = at + len(key)
+                text = self._last.get(key, "")
+                if not (content.startswith(text, start) and content[start + len(text)] == '"'):
+                    end = _JSON.raw_decode(content, start - 1)[1] - 1  # twice as fast as a pattern
+                    text = self._last[key] = content[start:end]
+                if len(text) >= _LEAST:
+                    texts.append((start, text))
+                at = content.find(key, start + len(text))
+        return sorted(texts)
 
     def _shared(self, run: int, text: str, found: dict[tuple[int, str], str]) -> str | None:
         """Return the name of a text, and note that it is to be stored; None if it has come for the first time."""
@@ -84,20 +102,6 @@ class SharedTexts:
     def copy(self, before: int, run: int) -> None:
         """Give a run all texts of another one, whose evaluations are going to be copied into it."""
         self._db.execute(_COPY, [run, before])
-
-
-def _texts_in(content: str) -> Iterable[tuple[int, int]]:
-    """Return where the texts are that may be shared: those that are long enough, in their order."""
-    places = []
-    for key in _KEYS:
-        at = content.find(key)
-        while at >= 0:
-            start = at + len(key)
-            end = _JSON.raw_decode(content, start - 1)[1] - 1  # twice as fast as a pattern
-            if end - start >= _LEAST:
-                places.append((start, end))
-            at = content.find(key, end)
-    return sorted(places)
 
 
 def _without(content: str, cuts: Sequence[tuple[int, int, str]]) -> str:
