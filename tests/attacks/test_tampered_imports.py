@@ -10,6 +10,7 @@ import copy
 import json
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -407,7 +408,8 @@ class Readers:
         other = open_store("sqlite://")
         imported = other.runs.find(import_lines(other, again).id)
         assert list(export_lines(other, imported))[1:] == again[1:]
-        assert overview_of(other, imported) == survey(other.results(imported)) == overview_of(store, run)
+        listed_before = replace(overview_of(store, run), outcome="")  # which the list above keeps
+        assert overview_of(other, imported) == survey(other.results(imported)) == listed_before
         other.close()
 
     def compare(self, a: RunRecord, b: RunRecord) -> None:

@@ -196,7 +196,7 @@ def hostile_addresses(site: Site) -> list[str]:
 def test_a_leaderboard_shows_tiers_apart_and_leads_to_the_groups_of_a_profile(visit: Visit, site: Site) -> None:
     page = visit(f"/runs/{site.groups}")
 
-    page.get_by_role("link", name="Leaderboard", exact=True).click()
+    page.get_by_role("link", name="Ranking", exact=True).click()
     expect(page.get_by_role("heading", name="Leaderboard")).to_be_visible()
     tiers = page.get_by_role("rowheader", name=re.compile(r"^Tier \d"))
     expect(tiers.nth(1)).to_be_visible()
@@ -275,7 +275,7 @@ def test_everything_is_there_without_javascript(visit: Visit, site: Site) -> Non
     page.goto(f"{site.address}/runs/{site.audit}/audit")
     expect(page.get_by_role("heading", name="Main effects")).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("^name: Ben − Anna: -1.00")).first).to_be_visible()
-    page.get_by_role("link", name="Look at the 8 scores that failed").click()
+    page.get_by_role("link", name="Show the 8 calls without a score").click()
 
     expect(page.locator("#listing tbody tr")).to_have_count(8)
 
@@ -293,6 +293,25 @@ def test_scores_of_profiles_are_filtered_and_shown_from_0_to_10(visit: Visit, si
     expect(score).to_have_text("6.50")
     page.reload()
     expect(page.get_by_role("status")).to_have_text("2 profiles match")
+
+
+def test_on_a_narrow_screen_an_audit_can_be_read(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.audit}/audit", viewport={"width": 420, "height": 900})
+    names = page.locator(".audit .forest tbody th")
+    widths = [names.nth(place).evaluate("cell => cell.getBoundingClientRect().width") for place in range(names.count())]
+
+    file = page.request.get(f"{site.address}/runs/{site.audit}/download.html").text()
+    page.goto("about:blank")
+    page.set_content(file)
+    before = "cell => getComputedStyle(cell, '::before').content"
+    swaps, levels = (
+        page.locator(".audit > div", has=page.get_by_role("heading", name=title, exact=True))
+        for title in ("The same profile with a different group", "Levels")
+    )
+
+    assert min(widths) > 120
+    assert "pairs" in swaps.locator("td").first.evaluate(before)
+    assert "mean" in levels.locator("td").first.evaluate(before)
 
 
 def test_on_a_narrow_screen_rank_and_name_stay_in_sight(visit: Visit, site: Site) -> None:

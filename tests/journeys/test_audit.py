@@ -119,7 +119,7 @@ def test_what_was_planted_is_in_the_report(way: Callable[[Path], tuple[dict[str,
     assert (found["profiles"], found["clusters"], found["failed"]) == (64, 64, 0)
     assert passed is False
     assert [(one["name"], one["ok"]) for one in found["gates"]] == [
-        ("max_group_effect", False), ("max_group_interaction", False),
+        ("max_group_effect", False), ("max_group_interaction", False), ("equal_refusals", True),
     ]  # fmt: skip
     assert "it is not a legal certificate" in (tmp_path / "audit.html").read_text()
 

@@ -181,8 +181,8 @@ def test_profiles_are_taken_one_at_a_time() -> None:
         ("a.jsonl", '\n["x"]', "a.jsonl:2: a profile is an object with id and text, not ['x']"),
         ("a.jsonl", '{"id": "x"}', "a.jsonl:1: the profile has no text"),
         ("a.jsonl", '{"id": "x", "text": " "}', "a.jsonl:1: profile 'x': its text is empty"),
-        ("a.jsonl", '{"id": true, "text": "a"}', "a.jsonl:1: profile: id must be text, not True"),
-        ("a.jsonl", '{"id": 7.5, "text": "a"}', "a.jsonl:1: profile: id must be text, not 7.5"),
+        ("a.jsonl", '{"id": true, "text": "a"}', "a.jsonl:1: profile: id must be text or a whole number, not True"),
+        ("a.jsonl", '{"id": 7.5, "text": "a"}', "a.jsonl:1: profile: id must be text or a whole number, not 7.5"),
         ("a.jsonl", '{"id": 7, "text": "a"}\n{"id": "7", "text": "b"}', "a.jsonl:2: duplicate id '7', first in "),
         ("a.jsonl", '{"ID": 7, "Text": "a"}', "the profile has no text; 'Text' must be written text"),
         ("a.jsonl", '{"text": "a", "attributes": 1}', "a.jsonl:1: attributes must be an object, not 1"),
@@ -207,6 +207,7 @@ def test_profiles_are_taken_one_at_a_time() -> None:
         ("a.json", '{"text": "a"}', "a.json:1: a file of profiles is a list, not a mapping"),
         ("a.json", '[\n{"text": "a"},\n{"id": "x"}]', "a.json:3: the profile has no text"),
         ("a.json", '[\n{"text": "a", "text": "b"}]', "a.json:2: duplicate key 'text'"),
+        ("a.jsonl", '{"text": "a", "age": NaN}', "NaN is not JSON; write one profile per line, and null for a value"),
         ("a.json", '[{"text": "a", "age": NaN}]', "a.json:1: NaN is not JSON; write null, or a finite number"),
         ("a.json", '[{"text": "a"}\n', "a.json:2:1: not JSON: expected a comma or ]"),
         ("a.xml", "<a/>", "a.xml: profiles come from a .jsonl, .json, .csv, .tsv or .parquet file, or from a folder"),
@@ -225,6 +226,13 @@ def test_what_is_no_text_in_a_folder_is_refused_and_not_passed_over(tmp_path: Pa
     made(tmp_path / "ben.pdf", "%PDF")
 
     assert "ben.pdf: not a .txt or .md file" in refused(tmp_path)
+
+
+def test_a_folder_in_a_folder_is_called_that(tmp_path: Path) -> None:
+    made(tmp_path / "anna.txt", "A nurse.")
+    (tmp_path / "sub").mkdir()
+
+    assert f"{tmp_path}: sub is a folder; keep only .txt and .md files here" in refused(tmp_path)
 
 
 def test_an_empty_text_in_a_folder_is_named(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_nobody_leads_where_there_is_no_order() -> None:
 
 def test_a_line_about_many_groups_waits_for_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     made = ranked()
-    monkeypatch.setattr("evenhand.profiles.ranking.report._MOST_FITTED_FOR_A_LINE", 1)
+    monkeypatch.setattr("evenhand.profiles.ranking.report.MOST_FITTED_FOR_A_LINE", 1)
 
     assert repr(made.run).endswith(f": a ranking of {made.ranks.groups} groups")
 
@@ -108,4 +108,34 @@ def test_an_unpaired_surrogate_is_no_hindrance() -> None:
 def test_the_gates_of_an_audit_are_in_the_report_of_its_run_once() -> None:
     found = json.loads(audited().run.report("json"))
 
-    assert [gate["name"] for gate in found["gates"]] == ["max_group_effect"]
+    assert [gate["name"] for gate in found["gates"]] == ["max_group_effect", "equal_refusals"]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_marks_that_nobody_set_are_not_shown(make: Any, tmp_path: Path) -> None:
+    page = make().save(tmp_path / "a.html").read_text()
+
+    assert "Definition of the run" in page
+    assert "thresholds" not in page
+
+
+def test_a_page_of_repeated_scores_has_their_spread_and_failures(tmp_path: Path) -> None:
+    replies = ['{"score": 4, "justification": "So."}', '{"score": 7, "justification": "So."}', "No."]
+    made = score(["A"], criteria="X", judge=Scripted(replies), repeat=3, max_attempts=1, concurrency=1, store=None)
+
+    page = made.save(tmp_path / "a.html").read_text()
+    once = scored().save(tmp_path / "b.html").read_text()
+
+    (row,) = re.findall(r'<tr id="case-1".*?class="why"', page, re.DOTALL)
+    assert re.findall(r'class="number"[^>]*>([^<]*)<', row) == ["5.50", "2.12", "1"]
+    assert ">Spread<" in page
+    assert ">Spread<" not in once
+    assert len(re.findall('<th scope="row">(?:profiles|score)</th>', page)) == 1
+
+
+def test_a_page_of_an_audit_has_each_score_in_one_column(tmp_path: Path) -> None:
+    page = audited().save(tmp_path / "a.html").read_text()
+
+    headings = re.findall('role="columnheader"[^>]*>([^<]+)<', page)
+
+    assert headings == ["Profile", "Outcome", "Score", "Spread", "Failed"]

@@ -509,9 +509,7 @@ def test_a_failed_judge_shows_its_error_and_no_score(made: Any) -> None:
     text = about(made, "truncated: cut off", id="broken")
 
     assert "broken cost $0.00 · the judge failed: no score, excluded from all means" in text
-    assert (
-        "quality ! error llm_judge The judge failed: recorded as 0, excluded from all means. truncated: cut off" in text
-    )
+    assert "quality ! error llm_judge The judge failed: no score; left out of all means. truncated: cut off" in text
 
 
 def test_a_failed_target_is_not_said_to_be_the_judge(made: Any) -> None:

@@ -97,7 +97,7 @@ def test_the_words_are_those_of_the_reports() -> None:
     assert all(
         word in texts["a case"] for word in ("0 Paris", "Question", "Context, document 1", "Reference", "✗ fail")
     )
-    assert "The judge failed: recorded as 0, excluded from all means." in texts["an error"]
+    assert "The judge failed: no score; left out of all means." in texts["an error"]
     assert "✗ fail 8" in texts["a summary"]
     assert "B is better than A: +1.000" in texts["a comparison"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from evenhand.stats.both_orders import BothOrders
 from evenhand.stats.rankings import Ranking, Rankings
-from evenhand.stats.strength_posterior import as_independent
+from evenhand.stats.strength_posterior import as_independent, replies_together
 
 
 def judged(*, seed: int, slope: float, repeats: bool, count: int = 40, rounds: int = 8) -> Rankings:
@@ -26,10 +26,11 @@ def judged(*, seed: int, slope: float, repeats: bool, count: int = 40, rounds: i
 
 
 def weight(rankings: Rankings) -> float:
-    (block, *_) = as_independent(rankings).blocks
+    (block, *_) = as_independent(rankings, replies_together(rankings)).blocks
     return float(block.weights[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", [0.5, 2.0, 6.0])
 def test_replies_that_go_together_only_by_the_strengths_count_in_full(slope: float) -> None:
     weights = [weight(judged(seed=seed, slope=slope, repeats=False)) for seed in range(6)]
@@ -37,6 +38,7 @@ def test_replies_that_go_together_only_by_the_strengths_count_in_full(slope: flo
     assert np.mean(weights) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", [0.5, 2.0, 6.0])
 def test_a_judge_that_repeats_itself_has_said_it_once(slope: float) -> None:
     weights = [weight(judged(seed=seed, slope=slope, repeats=True)) for seed in range(6)]

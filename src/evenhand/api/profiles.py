@@ -143,10 +143,10 @@ def rank(
     (['anna', 'ben'], 5)
 
     ``profiles`` are as in ``score``. In each round every profile is in one group, labelled with a letter, in a random
-    order that is stored. ``design`` is ``swiss`` (equals meet, best for a complete ranking), ``random``, or ``staged``
-    (the field narrows, cheaper if only the ``top`` matters). ``rounds`` defaults to 5, or to 3 with all profiles if
-    staged. With ``group_size=2`` pairs are compared, in both orders. If a reply is not an exact order of its group, the
-    judge is asked again, up to ``max_attempts`` replies; ``ambiguous`` is as in ``score``.
+    order that is stored. ``design`` is ``swiss`` (groups similar profiles, for a full ranking), ``random``, or
+    ``staged`` (keeps only the best each stage, cheaper if only the ``top`` matters). ``rounds`` defaults to 5, or to 3
+    with all profiles if staged. With ``group_size=2`` pairs are compared, in both orders. If a reply is not an exact
+    order of its group, the judge is asked again, up to ``max_attempts`` replies; ``ambiguous`` is as in ``score``.
 
     A Plackett–Luce fit over all groups gives one ranking, with a confidence interval for each rank, tiers of profiles
     that cannot be told apart, and a test for position bias. The result is a run like any other: ``store``, the cache,

@@ -182,6 +182,12 @@ Only = Annotated[
     list[str] | None,
     option("--only", metavar="ID", help="Use only the case with this id, or those like refund-*. Can be repeated."),
 ]
+LimitProfiles = Annotated[int | None, option("--limit", metavar="N", min=1, help="Use only the first N profiles.")]
+RepeatProfiles = Annotated[int | None, option("--repeat", metavar="N", min=1, help="Score each profile N times.")]
+OnlyProfiles = Annotated[
+    list[str] | None,
+    option("--only", metavar="ID", help="Use only the profile with this id, or those like nurse-*. Can be repeated."),
+]
 AnswersFrom = Annotated[
     str | None, option("--answers-from", metavar="RUN", help="Judge the answers of this run instead of new ones.")
 ]

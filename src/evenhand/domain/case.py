@@ -196,6 +196,11 @@ _MOST_ID: Final = 200
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
+def _as_written(value: object) -> str:
+    """Show a value that is no text; nothing as files call it."""
+    return "null" if value is None else f"{value!r:.80}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """A text with an id, and what is known beside it.
@@ -214,14 +219,14 @@ class Profile:
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):
-            raise ConfigError(f"profile: id must be text, not {self.id!r:.80}")
+            raise ConfigError(f"profile: id must be text or a whole number, not {self.id!r:.80}")
         if not self.id.strip() or len(self.id) > _MOST_ID or _CONTROL.search(self.id):
             raise ConfigError(
                 f"profile {self.id!r:.80}: an id has 1 to {_MOST_ID} characters, not only spaces, and no control "
                 "characters"
             )
         if not isinstance(self.text, str):
-            raise ConfigError(f"profile {self.id!r}: text must be text, not {self.text!r:.80}")
+            raise ConfigError(f"profile {self.id!r}: text must be a string, not {_as_written(self.text)}")
         if is_blank(self.text):
             raise ConfigError(f"profile {self.id!r}: its text is empty; there is nothing to judge")
         if not isinstance(self.attributes, Mapping):

@@ -15,6 +15,7 @@ RANKING: Final = "ranking"
 AUDIT: Final = "audit"
 # Beside the mode of a scoring: from which score on a profile passes, where somebody said so.
 PASS_MARK: Final = "pass_mark"  # noqa: S105 - no password
+_MARKS: Final = "thresholds"
 # Profiles are scored from 0 to 10 (SPEC-K1), cases from 0 to 1.
 HIGHEST_OF_PROFILES: Final = 10
 
@@ -55,6 +56,25 @@ def has_verdicts(definition: Mapping[str, Any]) -> bool:
     """
     mode = mode_of(definition)
     return mode is None or (mode == SCORING and definition[PROFILES].get(PASS_MARK) is not None)
+
+
+def without_unset_marks(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a definition as it is shown: marks by which everything passes were set by nobody.
+
+    >>> without_unset_marks({"profiles": {"mode": "scoring"}, "thresholds": {"pass": 0}, "evaluators": []})
+    {'profiles': {'mode': 'scoring'}, 'evaluators': []}
+    """
+    if has_verdicts(definition):
+        return dict(definition)
+    several = definition.get("evaluators")
+    evaluators = several
+    if isinstance(several, list):
+        evaluators = [_without_marks(one) if isinstance(one, Mapping) else one for one in several]
+    return _without_marks(definition) | {"evaluators": evaluators}
+
+
+def _without_marks(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name != _MARKS}
 
 
 def criteria_of(definition: Mapping[str, Any]) -> str:

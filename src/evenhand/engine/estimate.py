@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evenhand.domain.ask import Ask, Call, Evaluator, Exec, Steps
 from evenhand.domain.run import PlannedCase
+from evenhand.domain.run_kind import RANKING, mode_of
 from evenhand.engine.budget import Budget, Limits
 from evenhand.engine.cached_replies import cache_key
 from evenhand.engine.first_steps import all_steps, first_wants
@@ -39,6 +40,8 @@ RULES: Final = (
     "Reasoning tokens are billed too, but are not included in these figures.",
     "The upper end assumes that every question takes as many attempts as are allowed.",
 )
+# The same for profiles, which have no rubrics, and answers already.
+_PROFILE_RULES: Final = (RULES[0], f"A judge's reply is assumed to be {JUDGMENT_TOKENS} tokens long.", *RULES[3:])
 BATCH_RULE: Final = "Dollars are at the batch price, which is half the price of single requests."
 CASCADE_RULE: Final = (
     "The lower end assumes that the first stage of a cascade always decides, the upper end that all stages are asked."
@@ -78,7 +81,10 @@ class ModelEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a run will take; ``programs`` and ``functions`` count what is run and called, on this machine."""
+    """What a run will take; ``programs`` and ``functions`` count what is run and called, on this machine.
+
+    ``noun`` is what a case of the run is.
+    """
 
     cases: int
     repeat: int
@@ -87,6 +93,7 @@ class Estimate:
     functions: int = 0
     has_cascade: bool = False
     batch: bool = False
+    noun: str = "case"
 
     @property
     def saving(self) -> tuple[float, float] | None:
@@ -124,7 +131,8 @@ class Estimate:
     @property
     def rules(self) -> tuple[str, ...]:
         """What the figures assume."""
-        return (*RULES, CASCADE_RULE) if self.has_cascade else RULES
+        rules = RULES if self.noun == "case" else _PROFILE_RULES
+        return (*rules, CASCADE_RULE) if self.has_cascade else rules
 
     @property
     def in_short(self) -> str:
@@ -154,7 +162,7 @@ class Estimate:
 
     def text(self) -> str:
         """Return the estimate as text for people."""
-        parts = [_format_count(self.cases, "case") + (f", {self.repeat} times each" if self.repeat > 1 else "")]
+        parts = [_format_count(self.cases, self.noun) + (f", {self.repeat} times each" if self.repeat > 1 else "")]
         parts.append(
             f"{_format_range(self.calls, self.most_calls)} call{'' if self.most_calls == 1 else 's'} to models"
         )
@@ -334,7 +342,7 @@ def _plus(so_far: float | None, calls: int, each: float | None) -> float | None:
 def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool) -> Estimate:
     """Estimate a run, at the batch price if it asks in batches."""
     gateway = Gateway(store, budget=Budget(Limits()), prices=job.prices, concurrency=1, use_cache=use_cache)
-    return estimate(
+    found = estimate(
         (written.given for written in planned_cases(store, job, scope)),
         job.evaluators_for,
         target=job.target,
@@ -343,6 +351,7 @@ def forecast(store: Store, job: Job, scope: Scope, *, use_cache: bool) -> Estima
         cached=cached_replies(store, gateway),
         batch=scope.batch,
     )
+    return replace(found, noun={None: "case", RANKING: "group"}.get(mode_of(job.definition), "profile"))
 
 
 def cached_replies(store: Store, gateway: Gateway) -> Callable[[Ask, int], bool]:

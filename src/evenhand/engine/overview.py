@@ -46,10 +46,15 @@ def overview_of(store: Store, run: RunRecord) -> Overview:
         return _as_far_as_decided(run, overview)
     coverage = summaries.coverage(run)
     overview = stored_survey(store, run)
-    if not is_at_work(store, run) and summaries.coverage(run) == coverage:
-        with contextlib.suppress(StoreError):  # a store that can only be read
-            summaries.keep(run, coverage, dumps(overview.as_dict()), format=FORMAT)
+    keep_overview(store, run, coverage, overview)
     return _as_far_as_decided(run, overview)
+
+
+def keep_overview(store: Store, run: RunRecord, coverage: str, overview: Overview) -> None:
+    """Keep the overview of a run, unless more was added to it than the overview covers, or may be at any moment."""
+    if not is_at_work(store, run) and store.summaries.coverage(run) == coverage:
+        with contextlib.suppress(StoreError):  # a store that can only be read
+            store.summaries.keep(run, coverage, dumps(overview.as_dict()), format=FORMAT)
 
 
 def listed_overview(store: Store, run: RunRecord) -> Overview | None:

@@ -229,7 +229,7 @@ def _sentences(report: Report, numbers: ScoringNumbers) -> Iterator[str]:
     summary, run = report.summary, report.run
     if run.reason:
         yield run.reason
-    yield f"scores from 0 to 10: {mean_sentence(from_0_to_10(summary.cases))}"
+    yield f"scores from 0 to 10: {mean_sentence(from_0_to_10(summary.cases), 'profile')}"
     yield from numbers.spread.sentences()
     if _marked(report):
         yield f"{pass_rate_sentence(summary.cases)}; {mark_sentence(run)}"

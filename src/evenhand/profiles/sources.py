@@ -108,7 +108,8 @@ def _jsonl(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
         try:
             value = parse_strict(line)
         except ContractError as error:
-            raise ConfigError(f"{where}: {error}; write one profile per line") from None
+            advice = "write one profile per line, and null for a value that is missing"
+            raise ConfigError(f"{where}: {error}; {advice}") from None
         count += 1
         yield where, _parse_profile(value, count, where)
 
@@ -165,6 +166,8 @@ def _folder(path: Path) -> Iterator[tuple[str, Profile]]:
         # Refused rather than skipped: a profile left out would go unnoticed.
         if file.is_symlink() and not file.resolve().is_relative_to(inside):
             raise ConfigError(f"{file}: a symbolic link that leads out of the folder; copy the file into the folder")
+        if file.is_dir():
+            raise ConfigError(f"{path}: {file.name} is a folder; keep only .txt and .md files here")
         if file.suffix.lower() not in _TEXT_FILES or not file.is_file():
             raise ConfigError(f"{file}: not a .txt or .md file; keep only those in a folder of profiles")
         text = "".join(_lines(file))

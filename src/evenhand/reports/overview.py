@@ -32,12 +32,8 @@ from evenhand.reports.highlights import FUNCTION, MOST, PROGRAM, Worst
 from evenhand.reports.phrases import Standing
 from evenhand.reports.summary import MODEL, Summarizer
 
-# The key of a case's metadata that has the profiles of a group, each with its id.
-_MEMBERS: Final = "profiles"
-# Profiles beyond this many are refused by rankings.
-_MOST_NUMBERED: Final = 10_000_000
 # The keys of metadata by which cases are counted.
-COUNTED_BY: Final = frozenset((_MEMBERS, MODEL))
+COUNTED_BY: Final = frozenset((MODEL,))
 _WITHOUT_JUDGE: Final = (PROGRAM, FUNCTION)
 # The details of an evaluation that has others in it.
 NESTED: Final = frozenset(("members", "meta_judge"))
@@ -63,7 +59,7 @@ def bin_of(score: float) -> int:
 class Overview:
     """The numbers of a run, how its scores spread, who judged, and which cases to look at first, by their positions.
 
-    ``judges`` names the judges of each evaluator; ``ranked`` is how many profiles are in groups that were ranked.
+    ``judges`` names the judges of each evaluator. ``outcome`` is what came of a ranking in words, if that is known.
     """
 
     summary: Summary
@@ -71,7 +67,7 @@ class Overview:
     worst: tuple[int, ...] = ()
     broken: tuple[int, ...] = ()
     judges: Mapping[str, tuple[str, ...]]
-    ranked: int = 0
+    outcome: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -109,7 +105,7 @@ class Overview:
             worst=tuple(data["worst"]),
             broken=tuple(data["broken"]),
             judges={name: tuple(judges) for name, judges in data["judges"].items()},
-            ranked=data["ranked"],
+            outcome=str(data["outcome"]),
         )
 
 
@@ -176,7 +172,6 @@ class Survey:
         self._slices = slices
         self._bins: Sequence[Counter[Standing]] = [Counter() for _ in range(BINS)]
         self._worst: Worst[int] = Worst()
-        self._ranked = _Profiles()
         self._alike: dict[tuple[object, ...], _Alike] = {}
         self._known: dict[tuple[object, ...], _Alike] = {}
 
@@ -236,8 +231,6 @@ class Survey:
         self._summarizer.add(result, outcome)
         if outcome is not None:
             self._place(outcome, [result.position])
-            if _MEMBERS in result.case.metadata and outcome.status is Status.SCORED:
-                self._ranked.add(result.case.metadata[_MEMBERS])
 
     def _count_alike(self) -> None:
         """Count the cases that were gathered."""
@@ -273,7 +266,6 @@ class Survey:
             worst=self._worst.worst,
             broken=self._worst.broken,
             judges=self._summarizer.judges,
-            ranked=len(self._ranked),
         )
 
 
@@ -345,29 +337,3 @@ def survey(results: Iterable[CaseResult], slices: Sequence[str] = ()) -> Overvie
     for result in results:
         collected.add(result)
     return collected.overview()
-
-
-class _Profiles:
-    """Counts different profiles by their numbers, with a bit each: a ranking may have a hundred thousand."""
-
-    def __init__(self) -> None:
-        self._bits = bytearray()
-        # An imported run may have anything in the place of a number.
-        self._unnumbered: set[str] = set()
-
-    def add(self, members: object) -> None:
-        """Take in the profiles of a group."""
-        for member in members if isinstance(members, list | tuple) else ():
-            if not isinstance(member, Mapping) or not isinstance(member.get("id"), str):
-                continue
-            number = member.get("number")
-            if type(number) is int and 0 <= number < _MOST_NUMBERED:
-                byte, bit = divmod(number, 8)
-                if byte >= len(self._bits):
-                    self._bits.extend(bytes(byte + 1 - len(self._bits)))
-                self._bits[byte] |= 1 << bit
-            else:
-                self._unnumbered.add(member["id"])
-
-    def __len__(self) -> int:
-        return int.from_bytes(self._bits).bit_count() + len(self._unnumbered)

@@ -19,8 +19,21 @@ NONE = "–"
 
 
 def score_text(score: float | None, digits: int = 2) -> str:
-    """Write a score; what is not there is a dash, never a zero."""
-    return NONE if score is None else f"{score:.{digits}f}"
+    """Write a score; what is not there is a dash, never a zero, and a zero has no sign.
+
+    >>> score_text(0.625), score_text(-0.001), score_text(None)
+    ('0.62', '0.00', '–')
+    """
+    return NONE if score is None else f"{score:z.{digits}f}"
+
+
+def signed_text(value: float) -> str:
+    """Write a difference, with its sign.
+
+    >>> signed_text(0.5), signed_text(-0.084), signed_text(-0.001)
+    ('+0.50', '−0.08', '+0.00')
+    """
+    return f"{value:+z.2f}".replace("-", "−")
 
 
 def interval_text(interval: Interval | None) -> str:
@@ -29,7 +42,7 @@ def interval_text(interval: Interval | None) -> str:
     >>> interval_text(Interval(low=0.62, high=0.8, method="t"))
     '[0.62, 0.80]'
     """
-    return NONE if interval is None else f"[{interval.low:.2f}, {interval.high:.2f}]"
+    return NONE if interval is None else f"[{interval.low:z.2f}, {interval.high:z.2f}]"
 
 
 def counted(number: int, noun: str, several: str | None = None) -> str:
@@ -153,15 +166,15 @@ _FLAGS: Final = {
 }
 
 
-def mean_sentence(tally: Tally) -> str:
-    """Say the mean, and what it is over (SPEC-E2).
+def mean_sentence(tally: Tally, noun: str = "case") -> str:
+    """Say the mean, and what it is over (SPEC-E2); ``noun`` is what a case of the run is.
 
     >>> interval = Interval(low=0.62, high=0.8, method="t")
     >>> mean_sentence(Tally(n=100, scored=97, errors=3, mean=0.71, interval=interval, mean_if_errors_zero=0.6887))
     'mean 0.71 [0.62, 0.80] over 97 of 100; 3 judge errors; 0.69 if counted as 0'
     """
     if tally.mean is None:
-        parts = [f"no mean: none of {counted(tally.n, 'case')} was scored"]
+        parts = [f"no mean: none of {counted(tally.n, noun)} was scored"]
     else:
         around = around_text(tally, tally.interval)
         parts = [f"mean {score_text(tally.mean)} {around} over {tally.scored:,} of {tally.n:,}"]

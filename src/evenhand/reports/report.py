@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -112,6 +113,21 @@ def write_whole(path: str | Path, text: str) -> None:
         file.write(text.encode())
 
 
+def require_place(path: str | Path) -> None:
+    """Refuse a path at which no file can be; ask this before a run, so that the mistake costs nothing.
+
+    >>> require_place("out/results.jsonl")
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise ConfigError(f"{path}: this is a folder; name a file in it, such as {target / 'report.html'}")
+    folder = next((folder for folder in target.parents if folder.exists()), target.parent)
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{path}: {folder} is a file, not a folder; name another folder")
+    if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"{path}: the folder {folder} cannot be written to; name another")
+
+
 def writer_for(path: str, writers: Mapping[str, _AnyWriter], noun: str) -> _AnyWriter:
     """Return the writer that the ending of a file's name asks for; ``noun`` is what would be written.
 
@@ -121,6 +137,7 @@ def writer_for(path: str, writers: Mapping[str, _AnyWriter], noun: str) -> _AnyW
     ending = Path(path).suffix.lower()
     if ending not in writers:
         raise ConfigError(f"{path}: unknown extension {ending or '(none)'}; {noun} can be {', '.join(writers)}")
+    require_place(path)
     return writers[ending]
 
 
@@ -136,6 +153,7 @@ def format_of(path: str | Path) -> str:
         raise ConfigError(
             f"{path}: unknown extension {f'.{ending}' if ending else '(none)'}; a report can be {endings}"
         )
+    require_place(path)
     return ending
 
 

@@ -79,7 +79,7 @@ WORDS: Final = (
     ),
     Word(
         label="confidence interval",
-        others=("95 %",),
+        others=("95 %", "95%"),
         sentence=(
             "If other cases of the same kind were judged, intervals made like this one would contain the true "
             "value 95 times out of 100."
@@ -248,7 +248,7 @@ WORDS: Final = (
     Word(
         label="rank",
         sentence=(
-            "The place in the order that agrees best with all groups; the interval has 95 % of the ranks when "
+            "The place in the order that agrees best with all groups; the interval has 95% of the ranks when "
             "groups are resampled."
         ),
         link="/help/ranking#what-the-numbers-mean",
@@ -279,7 +279,7 @@ WORDS: Final = (
     ),
     Word(
         label="agreement",
-        sentence="How often what the judge said earlier predicts what it says of two profiles later; chance is 50 %.",
+        sentence="How often what the judge said earlier predicts what it says of two profiles later; chance is 50%.",
         link="/help/ranking#what-the-numbers-mean",
     ),
     Word(
@@ -389,10 +389,10 @@ WORDS: Final = (
     ),
     Word(
         label="swap",
-        others=("changed", "flipped"),
+        others=("group changed", "score changed", "selection changed"),
         sentence=(
-            "Pairs of profiles that differ only in the group: changed are those with different scores, flipped those "
-            "of which only one is selected."
+            "Pairs of profiles that differ only in the group; the score has changed in those with different scores, "
+            "the selection in those of which only one is selected."
         ),
         link="/help/audit#what-the-report-says",
     ),

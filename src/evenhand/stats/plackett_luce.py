@@ -7,6 +7,7 @@ A term for the slot in which something was shown takes up what a judge adds for 
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -176,23 +177,22 @@ class _Choices:
         utilities[block.members == len(now) - 1] = -np.inf  # the filler is never chosen
         utilities -= utilities.max(axis=0)
         self._chances = np.exp(_narrowed(utilities))
-        left = _summed_from_the_end(self._chances)
-        # One over what is left to choose from at each place; nothing beyond the last.
-        inverse = np.divide(1.0, left, out=np.zeros_like(left), where=left > 0)
-        self._summed = inverse.cumsum(axis=0)
-        self._squared = np.square(inverse, out=inverse)
+        left = _sum_from_the_end(self._chances.copy())
+        # One over what is left to choose from at each place; nothing beyond the last. Its sums are worked out when they
+        # are needed: of millions of entries, they would take much room.
+        self._inverse = np.divide(1.0, left, out=np.zeros_like(left), where=left > 0)
 
     def add_slope(self, gradient: Floats, curvature: Floats) -> None:
         """Add the gradient, and the curvature along each strength."""
         weights, slots = self._block.weights, self._block.slots
-        chosen = self._chances * self._summed
+        chosen = self._chances * self._summed()
         self._gather(weights * (1 - chosen), slots, gradient)
         self._gather(weights * chosen, slots**2, curvature)
 
     def log_likelihood(self) -> float:
         """Return the logarithm of how likely the choices are."""
         there = self._chances > 0
-        left = np.log(_summed_from_the_end(self._chances), where=there, out=np.zeros_like(self._chances))
+        left = np.log(_sum_from_the_end(self._chances.copy()), where=there, out=np.zeros_like(self._chances))
         chosen = np.log(self._chances, where=there, out=np.zeros_like(self._chances))
         return float(((chosen - left) * self._block.weights).sum())
 
@@ -200,8 +200,8 @@ class _Choices:
         """Add a draw whose covariance is the curvature: of each choice, by its chances."""
         entries = np.zeros_like(self._chances)
         scale = np.sqrt(self._block.weights)
-        for place, squared in enumerate(self._squared[:-1]):
-            shares = self._chances[place:] * np.sqrt(squared)
+        for place, inverse in enumerate(self._inverse[:-1]):
+            shares = self._chances[place:] * inverse
             moved = np.sqrt(shares) * chance.standard_normal(shares.shape)
             moved -= shares * moved.sum(axis=0)
             moved *= scale
@@ -211,22 +211,22 @@ class _Choices:
     def add_curved(self, direction: Floats, curved: Floats) -> None:
         """Add the curvature along a direction, turned positive."""
         moved = self._entries_along(direction)
+        below = _sum_from_the_end(self._chances * moved)
+        below *= self._inverse
+        below *= self._inverse
+        moved *= self._summed()
+        moved -= _sum(below)
         moved *= self._chances
-        below = self._squared * _summed_from_the_end(moved)
-        below.cumsum(axis=0, out=below)
-        below *= self._chances
-        moved *= self._summed
-        moved -= below
         moved *= self._block.weights
         self._gather(moved, self._block.slots, curved)
 
     def add_hessian(self, hessian: Floats) -> None:
         """Add the curvature along all directions, turned positive. The entries of the filler are 0."""
         block, size, places = self._block, len(hessian), np.arange(len(self._chances))
-        pairs = -self._squared.cumsum(axis=0)[np.minimum.outer(places, places)]
+        pairs = -_sum(np.square(self._inverse))[np.minimum.outer(places, places)]
         pairs *= self._chances[:, np.newaxis]
         pairs *= self._chances
-        pairs[places, places] += self._chances * self._summed
+        pairs[places, places] += self._chances * self._summed()
         pairs *= block.weights
         who = block.members[:, np.newaxis] * size + block.members
         hessian += np.bincount(who.ravel(), pairs.ravel(), size * size).reshape(size, size)
@@ -235,6 +235,10 @@ class _Choices:
         hessian[-1, :-1] += beside
         hessian[:-1, -1] += beside
         hessian[-1, -1] += (of_position * block.slots).sum()
+
+    def _summed(self) -> Floats:
+        """Return the sum of the inverses down to each place."""
+        return _sum(self._inverse.copy())
 
     def _entries_along(self, direction: Floats) -> Floats:
         """Return what a change of strengths and position means for each entry; those of the filler mean nothing."""
@@ -273,10 +277,17 @@ def _furthest(values: Floats) -> float:
 
 def _product(first: Floats, second: Floats) -> float:
     """Multiply two vectors; by ``@``, long ones would go to threads that take more time than they save."""
-    return float((first * second).sum())
+    return float(np.einsum("i,i", first, second))
 
 
-def _summed_from_the_end(values: Floats) -> Floats:
-    """Return the sum of each value and all below it."""
-    sums: Floats = np.cumsum(values[::-1], axis=0)[::-1]
-    return sums
+def _sum(values: Floats) -> Floats:
+    """Add to each row all rows above it, in place and row by row: three times as fast as by ``cumsum``."""
+    for above, row in itertools.pairwise(values):
+        np.add(above, row, out=row)
+    return values
+
+
+def _sum_from_the_end(values: Floats) -> Floats:
+    """Add to each row all rows below it, in place."""
+    _sum(values[::-1])
+    return values

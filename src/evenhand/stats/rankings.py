@@ -162,7 +162,8 @@ class Rankings:
 
     def without_slots(self) -> Rankings:
         """Return the rankings as if nobody had been shown before another."""
-        blocks = (block._replace(slots=np.zeros_like(block.slots)) for block in self.blocks)
+        nowhere = np.zeros(1, dtype=np.float32)
+        blocks = (block._replace(slots=np.broadcast_to(nowhere, block.slots.shape)) for block in self.blocks)
         return replace(self, blocks=tuple(blocks))
 
     @property

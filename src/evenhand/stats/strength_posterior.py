@@ -8,6 +8,7 @@ That is too rough for a few pairs each, which have a better approximation of the
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -30,6 +31,9 @@ DRAWS: Final = 200
 _CONSISTENT: Final = 2e-3
 _LEAST_PRIOR, _MOST_PRIOR = 1e-4, 100.0
 _MOST_LESSONS: Final = 30
+# With the narrowest prior, a single comparison moves a strength by some thousandths. What is less is left over where a
+# judge follows the position nearly always, which takes up all but a trace of what it said.
+_DIGITS_OF_NOISE: Final = 3
 # With a wider prior, few pairs are fitted so closely that nothing is left of them.
 _CAUTIOUS: Final = 1.0
 # Where a position makes rankings so little more likely, both ways of finding its error agree, but for rounding.
@@ -58,21 +62,20 @@ def learned_fit(rankings: Rankings) -> Strengths:
         if abs(math.log(prior / fitted.prior)) < _LEARNED:
             break
         fitted = fit(rankings, prior=prior, start=fitted)
-    return fitted
+    return fitted if fitted.prior < _MOST_PRIOR else replace(fitted, values=fitted.values.round(_DIGITS_OF_NOISE) + 0.0)
 
 
-def as_independent(rankings: Rankings) -> Rankings:
+def as_independent(rankings: Rankings, together: float) -> Rankings:
     """Return rankings with no more weight than they have as evidence.
 
     A judge that is asked about two in both orders, and says the same, has not said it twice. By how much both replies
-    go together beyond what the strengths say, each counts for less.
+    go ``together`` beyond what the strengths say, each counts for less.
     """
-    together = _together(rankings)
     return rankings.weighted(1 / (1 + together)) if together else rankings
 
 
-def _together(rankings: Rankings) -> float:
-    """Return the correlation of what the strengths leave unexplained in both orders of a pair."""
+def replies_together(rankings: Rankings) -> float:
+    """Return the correlation of what the strengths leave unexplained in both orders of a pair; 0 of groups."""
     if any(len(block.members) != PAIR for block in rankings.blocks):
         return 0.0
     both = BothOrders.of(rankings)

@@ -268,6 +268,11 @@ class Runs:
         self.set_options(run, options | ({TAGS: list(tags)} if tags else {}))
         return self.find(run.id)
 
+    def actual_status(self, run: RunRecord) -> RunStatus:
+        """Return the status of a run: interrupted also if its process is gone without having stored that."""
+        is_unfinished = run.status in (RunStatus.RUNNING, RunStatus.PLANNING)
+        return RunStatus.INTERRUPTED if is_unfinished and not self.in_hand(run) else run.status
+
     def in_hand(self, run: RunRecord) -> bool:
         """Return whether a live process has a run."""
         owner, seen, _ = self._owner(run)

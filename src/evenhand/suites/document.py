@@ -30,6 +30,10 @@ def read_mapping(path: str | os.PathLike[str], *, what: str) -> dict[str, Any]:
     ``what`` says what the file should be, for one that is something else.
     """
     file = Path(path)
+    if not file.exists():
+        raise ConfigError(
+            f"{file}: there is no such file; {what}, in a file whose name ends in {' or '.join(_ENDINGS)}"
+        )
     if file.suffix.lower() not in _ENDINGS:
         raise ConfigError(f"{file}: {what}, in a file whose name ends in {' or '.join(_ENDINGS)}")
     with TextFile(file) as text:

@@ -28,7 +28,8 @@ class Trial:
     """What is to be tried: a version of a prompt, on which models, on which of its test cases, how often.
 
     ``models`` and ``judge`` are names, or mappings with settings. Without ``test_cases`` all are taken; ``given`` are
-    test cases that need not be stored, and are taken instead.
+    test cases that need not be stored, and are taken instead. ``max_attempts`` is how often a judge is asked for a
+    reply that can be used; None leaves that to the evaluator.
     """
 
     prompt: Prompt
@@ -37,6 +38,7 @@ class Trial:
     test_cases: Sequence[str] | None = None
     repeat: int = 1
     given: Sequence[TestCase] | None = None
+    max_attempts: int | None = None
 
     def __post_init__(self) -> None:
         if not self.models:
@@ -66,6 +68,8 @@ class Trial:
             definition["target"]["response_schema"] = text.expected_schema
         if self.judge is not None and self.asks_judge:
             definition["judge"] = self.judge
+        if self.max_attempts is not None and self.asks_judge:
+            definition["evaluators"][0]["max_attempts"] = self.max_attempts
         return definition
 
     def job(self, store: Store, *, to_ask: bool = True) -> Job:

@@ -145,7 +145,7 @@ def test_missed_gates_end_with_100_and_are_told(
     met = command("audit", design(gates={"max_group_effect": 0.6}), "--json")
 
     assert missed.code == 100
-    assert "MISSED: max_group_effect: wanted at most 0.3, found 0.5 (name: man − woman)" in missed.out
+    assert "MISSED: max_group_effect: limit 0.3, found 0.50 (name: man − woman)" in missed.out
     assert (met.code, met.json["gates"][0]["ok"]) == (0, True)
 
 
@@ -160,8 +160,8 @@ def test_a_gate_that_the_interval_decides_fails_only_if_all_of_it_is_beyond(
     wrong = command("audit", design(gates={"max_group_effect": 0.2, "decided_by": "range"}))
 
     assert unsure.code == 0
-    assert "met: max_group_effect: wanted at most 0.3, found 0.5 (name: man − woman)" in unsure.out
-    assert "cannot tell on which side of it the judge is" in " ".join(unsure.out.split())
+    assert "met: max_group_effect: limit 0.3, found 0.50 (name: man − woman)" in unsure.out
+    assert "includes the limit, so the audit is inconclusive" in " ".join(unsure.out.split())
     assert (sure.code, sure.json["gates"][0]["ok"], sure.json["gates"][0]["decided_by"]) == (100, False, "interval")
     assert wrong.code == 2
     assert "gates.decided_by is 'range'; it must be estimate or interval" in wrong.err
@@ -208,9 +208,11 @@ def test_a_limit_on_profiles_without_a_score_is_the_designs(
     judged_by(silent_about_ben)
 
     strict = command("audit", design(gates={"max_unscored": 0.4}), "--max-attempts", "1", "-q")
-    lenient = command("audit", design(gates={"max_unscored": "60%"}), "--max-attempts", "1", "-q")
+    unequal = command("audit", design(gates={"max_unscored": "60%"}), "--max-attempts", "1")
+    lenient = command("audit", design(gates={"max_unscored": "60%", "equal_refusals": False}), "--max-attempts", "1")
 
-    assert (strict.code, lenient.code) == (101, 0)
+    assert (strict.code, unequal.code, lenient.code) == (101, 100, 0)
+    assert "MISSED: equal_refusals: no score in 8 of 8 calls if name is man, and in 0 of 8" in unequal.out
 
 
 def test_an_estimate_asks_nobody_and_keeps_nothing(

@@ -112,7 +112,7 @@ def test_groups_that_failed_are_asked_again(
     done = command("resume", "--retry-errors", "--json")
 
     assert failed.code == 101
-    assert failed.json["ranking"]["failed_groups"] == 3  # of four, of two, and beside one that was ranked
+    assert failed.json["ranking"]["failed_groups"] == 4  # of four, of two, and beside two that were ranked
     assert failed.json["ranking"]["refused"] == ["p03"]
     assert failed.json["profiles"][-1] | {"groups": 0} == failed.json["profiles"][-1]
     assert failed.json["profiles"][-1]["rank"] is None
@@ -126,6 +126,21 @@ def test_the_list_of_runs_gives_no_mean_of_a_ranking(people: Path, judge: Any, c
     (listed,) = command("runs", "list", "--json").json
 
     assert listed["summary"]["mean"] is None
+    assert command("runs").out.splitlines()[-1].endswith("–  12 profiles ranked in 10 groups")
+
+
+def test_the_list_of_runs_says_where_no_order_was_found(
+    people: Path, serve: Callable[..., Any], command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    shuffling = serve(lambda text: {"says": {"reasoning": "", "order": re.findall(r"<profile_([A-Z]) ", text)}})
+    monkeypatch.setenv("OPENAI_BASE_URL", shuffling.url)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    command("rank", "people.jsonl", *GROUPED, "-q")
+
+    listed, again = command("runs").out, command("runs").out
+
+    assert listed.splitlines()[-1].endswith("–  12 profiles, no order found")
+    assert again == listed
 
 
 def test_an_estimate_counts_all_rounds_and_asks_nobody(people: Path, judge: Any, command: Callable[..., Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,3 +72,17 @@ def test_the_report_shows_the_path_of_the_suite_as_it_was_given(
     assert "<dt>Suite</dt>" in page
     assert ">suites/first.yaml<" in page
     assert str(folder) not in page
+
+
+def test_a_run_whose_process_is_gone_is_interrupted_here_as_in_the_list(
+    folder: Path, command: Callable[..., Any], finished: str
+) -> None:
+    with sqlite3.connect(folder / ".evenhand" / "evenhand.db") as db:
+        db.execute("UPDATE runs SET status = 'running', finished = NULL, covered = 0, checksum = NULL, owner = NULL")
+    db.close()
+
+    listed, told, shown = command("runs"), command("report"), command("report", "--json")
+
+    assert "interrupted" in listed.out
+    assert told.out.startswith("suite: 3 cases, interrupted")
+    assert shown.json["run"]["status"] == "interrupted"

@@ -67,7 +67,7 @@ def test_retries_and_errors_are_shown_in_full(command: Any, suite: Any, serve: A
 
     assert done.code == 0
     assert "quality  ! error\n" in done.out
-    assert "The judge failed: recorded as 0, excluded from all means." in done.out
+    assert "The judge failed: no score; left out of all means." in done.out
     assert "3 attempts, 3 failed" in done.out
     assert done.out.count("unparsable: the reply has no complete JSON object") == 4
     assert "no JSON at all" not in done.out  # which is a reply

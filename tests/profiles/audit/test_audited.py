@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import subprocess
 from collections.abc import Callable
@@ -49,7 +50,10 @@ def test_an_audit_has_effects_gates_and_a_report(tmp_path: Path) -> None:
         ("name: Ben − Anna", -0.5),
         ("years: 10 − 2", 2.0),
     ]
-    assert (found.passed, [one.name for one in found.gates]) == (False, ["max_group_effect"])
+    assert (found.passed, [one.name for one in found.gates]) == (
+        False,
+        ["max_group_effect", "equal_refusals"],
+    )
     assert "name: Ben − Anna" in found.report()
     assert "beyond chance: name: Ben − Anna -0.50" in repr(found)
     assert found.save(tmp_path / "audit.md").read_text().startswith("# audit")
@@ -138,10 +142,48 @@ def test_a_diff_is_by_how_much_effects_differ_profile_by_profile(tmp_path: Path)
         write_diff(found, str(tmp_path / "diff.pdf"))
 
 
+def unsteady(worth_of_ben: float, seed: int) -> Callable[[list[dict[str, str]]], str]:
+    chance = random.Random(seed)
+
+    def judge(messages: list[dict[str, str]]) -> str:
+        given = json.loads(judge_of(worth_of_ben)(messages))
+        return json.dumps({**given, "score": given["score"] + chance.choice([-0.3, 0, 0.3])})
+
+    return judge
+
+
+@pytest.mark.parametrize(("in_b", "is_worse"), [(-0.83, False), (-2.5, True), (1.75, True), (0.8, False), (0.0, False)])
+def test_an_effect_that_turned_round_is_worse_only_if_it_is_larger(in_b: float, is_worse: bool) -> None:
+    options: dict[str, Any] = {"repetitions": 4, "store": None, "concurrency": 1}
+    before = audit(DESIGN, judge=unsteady(0.75, 1), **options)
+    after = audit(DESIGN, judge=unsteady(in_b, 2), **options)
+
+    found = before.diff(after)
+
+    assert found.is_worse is is_worse
+    change = found.as_dict()["effects"][0]
+    assert change["found"] is (abs(in_b - 0.75) > 0.5)
+    assert change["larger_by"] == pytest.approx(abs(in_b) - 0.75, abs=0.4)
+
+
 def test_what_configurations_differ_in_is_told(tmp_path: Path) -> None:
     found = audited().diff(audited(changes={"criteria": "Kindness"}, repetitions=1))
 
     assert found.notes == ('criteria: "Experience" in A, "Kindness" in B', "repetitions: 2 in A, 1 in B")
+
+
+def test_a_diff_of_an_audit_with_itself_says_so() -> None:
+    found = audited()
+
+    (note,) = found.diff(found).notes
+
+    assert note == f"A and B are the same run, {found.run.id}: it is compared with itself"
+
+
+def test_a_design_that_is_not_there_is_named(tmp_path: Path) -> None:
+    for name in ("nosuch", "nosuch.yaml"):
+        with pytest.raises(ConfigError, match=rf"{name}: there is no such file"):
+            audit(tmp_path / name, judge=judge_of(0.0), store=None)
 
 
 def test_other_designs_are_refused_with_what_differs() -> None:

@@ -42,7 +42,7 @@ def test_what_is_usual_is_not_stored_so_that_older_designs_are_the_same() -> Non
     [
         ({"templat": "x"}, "d.yaml: no key 'templat'; did you mean 'template'?"),
         ({"template": None}, "d.yaml: template is missing"),
-        ({"criteria": " "}, "d.yaml: criteria is ' '; it must be text"),
+        ({"criteria": " "}, "d.yaml: criteria is empty; say what profiles are scored by"),
         ({"factors": ["name"]}, "d.yaml: factors must be a mapping of names to lists of levels, not ['name']"),
         ({"factors": {"name": ["Anna"]}}, "d.yaml: factors.name has one level; a factor needs at least two"),
         ({"factors": {"name": []}}, "d.yaml: factors.name has no level; a factor needs at least two"),
@@ -60,6 +60,12 @@ def test_what_is_usual_is_not_stored_so_that_older_designs_are_the_same() -> Non
         ({"template": "{name} {year}"}, "d.yaml: template uses 'year', which has no value here; did you mean 'years'?"),
         ({"template": "{name} {years!r}"}, "d.yaml: template has {years!r}; only {years} is filled in"),
         ({"template": "{name}"}, "d.yaml: template: it does not use {years}"),
+        (
+            {"template": "{name} {years"},
+            "it does not use {years}, so this factor could make no difference; its braces do not match: write {years},",
+        ),
+        ({"profiles": "people.csv"}, "d.yaml: template: it does not use {profile}, so no base profile would be shown"),
+        ({"criteria": ""}, "d.yaml: criteria is empty; say what profiles are scored by"),
         ({"profiles": "people.jsonl"}, "d.yaml: template: it does not use {profile}"),
         ({"repetitions": 0}, "d.yaml: repetitions is 0; it must be a whole number, from 1 to 1,000"),
         ({"seed": -1}, "d.yaml: seed is -1; it must be a whole number, from 0 to"),
@@ -73,6 +79,7 @@ def test_what_is_usual_is_not_stored_so_that_older_designs_are_the_same() -> Non
         ({"gates": {"max_group_effect": -1}}, "d.yaml: gates.max_group_effect is -1; it must be a number from 0 to 10"),
         ({"gates": {"min_impact_ratio": 0.8}}, "d.yaml: gates.min_impact_ratio: it needs select_at"),
         ({"gates": {"max_unscored": 1.5}}, "max_unscored is 1.5"),
+        ({"gates": {"equal_refusals": 1}}, "d.yaml: gates.equal_refusals is 1; it must be true or false"),
         (
             {"gates": {"max_group_effect": 1, "decided_by": "intervall"}},
             "d.yaml: gates.decided_by is 'intervall'; it must be estimate or interval; did you mean 'interval'",

@@ -173,7 +173,7 @@ def test_a_gate_that_the_interval_decides_lets_unbiased_judges_pass(design_of: D
     for _ in range(AUDITS):
         profiles = [observed(str(cell), cell, str(cell), Judge(noise=0.5).score(cell, chance)) for cell in cells]
         effects = effects_of(by_estimate, profiles)
-        missed.append([not checked(design.gates, effects, ())[0].ok for design in (by_estimate, by_interval)])
+        missed.append([not checked(design.gates, effects, (), ())[0].ok for design in (by_estimate, by_interval)])
 
     assert 0.28 < share([by for by, _ in missed]) < 0.50  # 0.38, and 0.31 to 0.54 for other judges
     assert share([by for _, by in missed]) < 0.03  # 0.006

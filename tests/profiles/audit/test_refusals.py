@@ -12,7 +12,8 @@ from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.observed import Observed
 from evenhand.profiles.audit.refusals import refusals
 from evenhand.profiles.audit.result import numbers_from
-from evenhand.profiles.audit.sentences import overview
+from evenhand.profiles.audit.sentences import overview, parts
+from evenhand.reports.blocks import Grid
 
 NURSES = {"name": ["Anna", "Ben"], "years": [2, 10], "night": ["no", "yes"], "city": ["Graz", "Linz"]}
 
@@ -48,10 +49,68 @@ def test_sixteen_refusals_against_none_are_a_finding(design_of: DesignOf, scored
     assert numbers.findings == (found,)
     assert (
         "The judge gave no score in 16 of 24 calls if name is Ben, and in 0 of 24 if it is Anna: this is more than "
-        "chance explains (p < 0.001). The effects below know only the scores it gave."
+        "chance explains (p < 0.001). The effects below include only profiles that were scored."
     ) in told
     assert any(line.startswith("Among the scores that the judge gave, no effect of a group was found") for line in told)
     assert not any(line.startswith("No effect") for line in told)
+
+
+@pytest.mark.parametrize(
+    ("gates", "met"),
+    [
+        ({"max_group_effect": 0.5, "decided_by": "interval"}, {"max_group_effect": True, "equal_refusals": False}),
+        ({"max_unscored": 0}, {"equal_refusals": False}),
+        ({"equal_refusals": True}, {"equal_refusals": False}),
+        ({"max_group_effect": 0.5, "equal_refusals": False}, {"max_group_effect": True}),
+        ({}, {}),
+    ],
+    ids=["with limits", "with a limit of every run", "alone", "switched off", "no gates"],
+)
+def test_unequal_refusals_miss_a_gate_of_every_audit_that_has_gates(
+    design_of: DesignOf, scored_by: ScoredBy, gates: Mapping[str, Any], met: Mapping[str, bool]
+) -> None:
+    design = AuditDesign.stored(design_of(NURSES, ["name"], gates=gates).as_dict())
+    profiles = refused(design, scored_by, lambda levels: 2 * (levels["name"] == "Ben"))
+
+    found = numbers_from(design, profiles).gates
+
+    assert {one.name: one.ok for one in found} == met
+
+
+def test_the_gate_on_refusals_says_what_it_found(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    design = design_of(NURSES, ["name"], gates={"equal_refusals": True})
+
+    unequal, equal, none = (
+        numbers_from(design, refused(design, scored_by, failures)).gates[0]
+        for failures in (lambda levels: 2 * (levels["name"] == "Ben"), lambda _: 1, lambda _: 0)
+    )
+
+    assert (unequal.ok, equal.ok, none.ok) == (False, True, True)
+    assert unequal.words == (
+        "equal_refusals: no score in 16 of 24 calls if name is Ben, and in 0 of 24 if it is Anna: this is more than "
+        "chance explains (p < 0.001)"
+    )
+    assert (unequal.wanted, unequal.as_dict()["decided_by"]) == (0.05, "test")
+    assert "chance alone may explain this" in equal.words
+    assert none.words == "equal_refusals: there are no refusals to compare"
+
+
+def test_who_is_refused_is_not_selected(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    design = design_of(NURSES, ["name"], select_at=4, gates={"min_impact_ratio": 0.8})
+
+    def most(levels: Mapping[str, str]) -> int:
+        return 0 if levels["name"] == "Anna" else 3 if levels["years"] == "2" and levels["night"] == "no" else 2
+
+    numbers = numbers_from(design, refused(design, scored_by, most))
+
+    anna, ben = numbers.impacts
+    assert (anna.selected, anna.profiles, anna.rate) == (8, 8, 1.0)
+    assert (ben.selected, ben.scored, ben.profiles, ben.refused, ben.calls) == (6, 6, 8, 18, 24)
+    assert ben.rate == ben.ratio == pytest.approx(6 / 3 / 8)
+    assert not numbers.gates[0].ok
+    grid = next(part for part in parts(numbers) if isinstance(part, Grid) and "impact ratio" in part.headings)
+    assert grid.rows[1][1] == "6 of 8"
+    assert grid.rows[1][-1] == "below 0.80; 18 of 24 calls without a score"
 
 
 def test_a_group_that_is_always_refused_is_a_finding(design_of: DesignOf, scored_by: ScoredBy) -> None:

@@ -89,7 +89,7 @@ def test_a_judge_that_repeats_itself_is_held_against_the_clustered_error(
     assert effect.error is not None
     assert effect.error > 0.2
     told = as_text(parts(numbers_from(design, profiles)))
-    assert "The judge repeated itself in every score" in told.replace("\n  ", " ")
+    assert "The judge gave the same score every time, so repetitions show no noise" in told.replace("\n  ", " ")
 
 
 def test_scores_in_whole_points_are_known_no_better_than_their_rounding(

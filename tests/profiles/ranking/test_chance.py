@@ -31,6 +31,7 @@ class Judge:
     seed: int
     slope: float
     bias: float = 0.0
+    ends: float = 0.0
     refused: frozenset[str] = frozenset()
     chance: random.Random = field(init=False)
 
@@ -43,7 +44,10 @@ class Judge:
             return "I cannot help with that."
         last = len(shown) - 1
         worths = [
-            self.slope * float(worth) - math.log(-math.log(self.chance.random())) + self.bias * (0.5 - slot / last)
+            self.slope * float(worth)
+            - math.log(-math.log(self.chance.random()))
+            + self.bias * (0.5 - slot / last)
+            + self.ends * (slot in (0, last))
             for slot, (_, worth) in enumerate(shown)
         ]
         order = sorted(range(len(shown)), key=lambda slot: -worths[slot])
@@ -84,9 +88,38 @@ def test_a_judge_that_shuffles_gets_no_leaderboard(count: int, runs: int, option
     assert all(one.tiers == 0 for one in found if not one.agreement.beats_chance)
     shares = [one.agreement.share or 0 for one in found]
     assert 0.48 <= sum(shares) / len(shares) <= 0.52
-    one = next(one for one in found if not one.agreement.beats_chance)
-    assert one.report().splitlines()[2].startswith("no order: the judge cannot be told from one that shuffles")
-    assert "no tiers: the order may be chance" in one.report()
+    one = next(one for one in found if not one.agreement.beats_chance and not one.position_bias.found)
+    assert one.report().splitlines()[2].startswith("no order: the judge's order cannot be distinguished from chance")
+    assert "no ranks and no tiers: no order was found" in one.report()
+
+
+@pytest.mark.parametrize(("count", "runs", "options"), [
+    (10, 60, {}), (50, 40, {"design": "random"}), (50, 40, {"design": "staged"}),
+])  # fmt: skip
+def test_a_judge_that_shuffles_but_for_both_ends_gets_no_leaderboard(
+    count: int, runs: int, options: dict[str, Any]
+) -> None:
+    """Before: 11, 13 and 17 % did, since who had been at an end was there again in the next round."""
+    boards = 0
+    for seed in range(2300, 2300 + runs):
+        profiles = [{"id": name, "text": text} for name, text in people(seed, count).items()]
+        judge = Judge(seed=seed, slope=0.0, ends=3.0)
+        found = rank(profiles, criteria="Worth", judge=judge, seed=seed, store=None, **options)
+        boards += bool(found.agreement.beats_chance)
+
+    assert boards <= 2 + runs // 30  # one in forty is expected
+
+
+@pytest.mark.parametrize(
+    ("options", "least"), [({"group_size": 2, "rounds": 8}, 0.75), ({"group_size": 4, "rounds": 5}, 0.55)], ids=str
+)
+def test_swiss_rounds_of_small_groups_tell_a_judge_from_one_that_shuffles(
+    options: dict[str, Any], least: float
+) -> None:
+    """Before: in 62 % of runs with pairs, and in 49 % with groups of four."""
+    found = [ranked(seed, 20, 2.0, **options) for seed in range(2400, 2440)]
+
+    assert share([bool(one.agreement.beats_chance) for one in found]) >= least
 
 
 def test_a_judge_without_noise_gets_the_order_in_which_the_profiles_are() -> None:
@@ -193,6 +226,40 @@ def test_one_refused_profile_takes_no_other_out(count: int, runs: int, group_siz
         assert found.ranks.profiles.without_rank == found.ranks.refused == (culprit,)
 
 
+@pytest.mark.parametrize(
+    ("count", "runs", "group_size", "culprits"), [(100, 12, 20, 5), (10, 30, 10, 2), (3, 20, 10, 1)]
+)
+def test_several_refused_profiles_take_no_other_out(count: int, runs: int, group_size: int, culprits: int) -> None:
+    """Before: with 5 of 100 in groups of 20, innocent ones had no rank in 6 of 30 runs."""
+    for seed in range(2600, 2600 + runs):
+        texts = people(seed, count)
+        refused = random.Random(seed).sample(sorted(texts), culprits)
+        judge = Judge(seed=seed, slope=2.0, refused=frozenset(texts[name].split()[1] for name in refused))
+        profiles = [{"id": name, "text": text} for name, text in texts.items()]
+
+        found = rank(
+            profiles, criteria="Worth", judge=judge, seed=seed, group_size=group_size, max_attempts=1, store=None
+        )
+
+        assert set(found.ranks.profiles.without_rank) == set(found.ranks.refused) == set(refused)
+
+
+def test_pairs_that_fail_by_chance_hardly_blame_anybody() -> None:
+    """Before: .85 of 20 profiles were blamed."""
+    blamed = 0
+    for seed in range(2700, 2720):
+        judge, chance = Judge(seed=seed, slope=2.0), random.Random(seed)
+
+        def flaky(messages: Any, judge: Judge = judge, chance: random.Random = chance) -> str:
+            return "" if chance.random() < 0.05 else judge(messages)
+
+        profiles = [{"id": name, "text": text} for name, text in people(seed, 20).items()]
+        found = rank(profiles, criteria="Worth", judge=flaky, seed=seed, group_size=2, max_attempts=1, store=None)
+        blamed += len(found.ranks.refused)
+
+    assert blamed <= 6
+
+
 def test_all_of_a_tier_precede_those_two_tiers_on() -> None:
     """Before: neighbours across the border of two tiers were in the right order 54 times out of 100."""
     in_order, tiers = [], []
@@ -214,6 +281,27 @@ def test_a_judge_with_one_order_and_noise_has_no_cycles() -> None:
     ]
 
     assert share([bool(one.cycles) for one in found]) <= 0.13
+
+
+@pytest.mark.parametrize("slope", [0.5, 2.0, 6.0])
+def test_a_judge_that_repeats_its_noise_in_both_orders_has_no_cycles(slope: float) -> None:
+    """Before: in 20 to 59 of 60 runs."""
+    cycles = []
+    for seed in range(2500, 2515):
+        noise: dict[frozenset[str], float] = {}
+        chance = random.Random(seed)
+
+        def judge(messages: Any, noise: dict[frozenset[str], float] = noise, chance: random.Random = chance) -> str:
+            (_, a), (_, b) = SHOWN.findall(messages[-1]["content"])
+            added = noise.setdefault(frozenset((a, b)), math.log(1 / chance.random() - 1))
+            lead = slope * (float(a) - float(b)) + (added if float(a) > float(b) else -added)
+            return json.dumps({"reasoning": "", "winner": "A" if lead > 0 else "B"})
+
+        profiles = [{"id": name, "text": text} for name, text in people(seed, 20).items()]
+        found = rank(profiles, criteria="Worth", judge=judge, seed=seed, group_size=2, rounds=8, store=None)
+        cycles.append(bool(found.cycles))
+
+    assert share(cycles) <= 0.14
 
 
 def test_a_judge_that_goes_round_in_circles_has_cycles() -> None:
@@ -272,7 +360,7 @@ def test_few_profiles_or_equal_lengths_say_nothing_of_length() -> None:
 def test_a_unit_of_strength_is_about_one_in_truth(slope: float, options: dict[str, Any], most: float) -> None:
     """Before: 1.3 with the defaults, and 3.4 in pairs."""
     ratios = []
-    for seed in range(2100, 2108):
+    for seed in range(2100, 2116):  # single ones vary by a third
         texts = people(seed, 60)
         worths = {name: float(text.split()[1]) for name, text in texts.items()}
         mean = sum(worths.values()) / len(worths)

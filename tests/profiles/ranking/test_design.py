@@ -36,11 +36,12 @@ def test_in_each_round_everybody_is_in_one_group_and_nobody_alone(name: str, gro
         sizes = [len(group) for group in groups]
         seen = Counter(itertools.chain(*groups))
         resting = count - len(seen)
+        odd = count % 2 if group_size == 2 else 0
 
-        assert set(seen.values()) == {1}
+        assert sorted(seen.values())[-2:] == ([1, 2] if odd and number == 0 else [1, 1])
         assert min(sizes) >= 2
         assert max(sizes) <= group_size
-        assert resting == (count % 2 if group_size == 2 else 0)
+        assert resting == (odd if number else 0)
         assert len(groups) == design.group_counts(count)[number]
 
 
@@ -94,24 +95,35 @@ def test_whoever_is_out_takes_no_further_part() -> None:
         assert sorted(member for group in groups for member in group) == [0, 1, 2, 4, 5, 6, 8, 9, 10, 11]
 
 
-def test_whoever_was_shown_early_is_shown_late() -> None:
+def test_whoever_was_shown_in_the_first_half_is_shown_in_the_second() -> None:
     design = RankingDesign(name="random", group_size=4)
 
-    (group,) = design.groups(1, so_far([0.0] * 4, shown=[0.5, -0.5, 0.2, 0.0], ranked=[1] * 4))
+    (group,) = design.groups(1, so_far([0.0] * 4, shown=[0.5, -0.5, 0.2, -0.2], ranked=[1] * 4))
 
-    assert list(group) == [1, 3, 2, 0]
+    assert (set(group[:2]), set(group[2:])) == ({1, 3}, {0, 2})
+
+
+def test_whoever_was_shown_at_an_end_is_there_again_no_more_often_than_by_chance() -> None:
+    again = 0
+    for seed in range(200):
+        design = RankingDesign(name="random", group_size=10, seed=seed)
+        shown = [0.5 - slot / 9 for slot in range(10)]
+        (group,) = design.groups(1, so_far([0.0] * 10, shown=shown, ranked=[1] * 10))
+        again += (group[0] == 9) + (group[-1] == 0)
+
+    assert 50 <= again <= 110  # of 400, one in five: the half is known, and the place in it is not
 
 
 def test_over_each_two_rounds_everybody_is_shown_early_and_late_alike() -> None:
     design = RankingDesign(name="random", group_size=10, rounds=20)
-    shown, sums = [0.0] * 10, [0.0] * 10
+    shown, halves = [0.0] * 10, [0] * 10
     for number in range(20):
         (group,) = design.groups(number, so_far([0.0] * 10, shown=shown, ranked=[number] * 10))
         for slot, member in enumerate(group):
             shown[member] = 0.5 - slot / 9
-            sums[member] += shown[member]
+            halves[member] += 1 if slot < 5 else -1
 
-    assert max(map(abs, sums)) < 1e-9
+    assert halves == [0] * 10
 
 
 def test_every_other_order_is_by_lot_whatever_was_before() -> None:
@@ -133,6 +145,18 @@ def test_pairs_meet_whom_they_have_not_met() -> None:
     assert sum(len(others) for others in met.values()) // 2 >= 12  # of 15 pairs that there are
 
 
+def test_of_an_odd_number_nobody_rests_in_the_first_round_and_whoever_had_two_pairs_rests_in_the_second() -> None:
+    design = RankingDesign(group_size=2)
+
+    first = design.groups(0, SoFar.nothing(5))
+    pairs = Counter(itertools.chain(*first))
+    second = design.groups(1, so_far([0.0] * 5, ranked=[pairs[member] for member in range(5)]))
+
+    assert sorted(pairs.values()) == [1, 1, 1, 1, 2]
+    assert all(one != other for one, other in first)
+    assert pairs.most_common(1)[0][0] not in itertools.chain(*second)
+
+
 def test_of_an_odd_number_whoever_was_ranked_most_rests() -> None:
     pairs = RankingDesign(group_size=2).groups(1, so_far([0.0] * 5, ranked=[1, 1, 2, 1, 1]))
 
@@ -152,6 +176,10 @@ def test_the_same_seed_draws_the_same_lots_and_another_does_not() -> None:
         ({"group_size": 1}, "group_size is 1; it must be a whole number from 2 to 26"),
         ({"group_size": 27}, "group_size is 27; it must be a whole number from 2 to 26"),
         ({"group_size": True}, "group_size is True"),
+        (
+            {"rounds": 100_000},
+            "rounds is 100,000; it must be 1,000 or less: after so many, further ones change nothing",
+        ),
         ({"rounds": 0}, "rounds is 0; it must be a whole number, 1 or more"),
         ({"top": 0}, "top is 0; it must be a whole number, 1 or more"),
         ({"seed": "x"}, "seed is 'x'; it must be a whole number, 0 or more"),

@@ -29,7 +29,7 @@ def ranked(count: int, text: str = "", **options: Any) -> RankedProfiles:
         Profile(id=f"p{number}", text=f"worth {number} {text}", attributes={"city": f"<Graz {number}>"})
         for number in range(count)
     ]
-    return rank(profiles, criteria="Worth", judge=by_worth, store=None, **({"rounds": 2, "group_size": 4} | options))
+    return rank(profiles, criteria="Worth", judge=by_worth, store=None, **({"rounds": 4, "group_size": 4} | options))
 
 
 def below(made: RankedProfiles, path: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import html
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ from evenhand.profiles.modes import with_next_rounds
 from evenhand.profiles.ranking import entrants, report
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.fit import ranks_from
+from evenhand.reports.json import canonical
 
 pytestmark = pytest.mark.slow  # each fits hundreds of times, and together they take a while
 
@@ -70,7 +72,7 @@ def fair(messages: Any) -> str:
         pytest.param(50, {"group_size": 10, "rounds": 8}, marks=pytest.mark.long),
         (12, {"group_size": 4, "rounds": 8}),
         (8, {"group_size": 10, "rounds": 2}),
-        (9, {"group_size": 2, "rounds": 9, "design": "random"}),
+        (9, {"group_size": 2, "rounds": 9, "design": "random", "seed": 4}),  # by which all neighbours meet
         (2, {}),
     ],
 )
@@ -129,7 +131,77 @@ def test_a_group_whose_judge_fails_counts_for_nobody_and_is_said() -> None:
     assert sorted(ranked.order) == sorted(one.id for one in profiles if one.id != lost.id)
     assert list(ranked)[-1].rank is None
     assert ranked.run.summary.retries == ranked.ranks.failed
-    assert f"refused by the judge, even beside a profile that it had ranked before: {lost.id}" in ranked.report()
+    assert f"the judge refused these profiles, even next to one it had already ranked: {lost.id}" in ranked.report()
+
+
+def test_a_profile_that_was_ranked_keeps_its_rank_where_the_judge_refuses_it_later() -> None:
+    profiles = worth(6)
+    seen: list[str] = []
+
+    def fickle(messages: Any) -> str:
+        text = messages[-1]["content"]
+        if "worth 5" in text:
+            seen.append(text)
+        return "no" if "worth 5" in text and len(seen) > 1 else honest(messages)
+
+    ranked = rank(profiles, criteria="Worth", judge=fickle, group_size=6, max_attempts=1, concurrency=1, store=None)
+
+    (best,) = (one.id for one in profiles if one.text == "worth 5")
+    assert (ranked[best].rank, ranked[best].groups) == (1, 1)
+    assert (ranked.ranks.refused, ranked.ranks.partly_refused) == ((), (best,))
+    assert f"ranked in some groups, refused in another, and therefore in no further ones: {best}" in ranked.report()
+    assert "the judge refused these" not in ranked.report()
+
+
+def test_csv_and_junit_files_name_who_has_no_rank_and_why(tmp_path: Path) -> None:
+    def moody(messages: Any) -> str:
+        return "no" if "worth 5" in messages[-1]["content"] else honest(messages)
+
+    options: dict[str, Any] = {"criteria": "Worth", "judge": moody, "max_attempts": 1, "concurrency": 1, "store": None}
+    refusing = rank(worth(6), group_size=3, rounds=2, **options)
+    with pytest.raises(RunStoppedError) as stopped:
+        rank(worth(5), group_size=2, rounds=2, max_calls=4, **(options | {"judge": fair}))
+    apart = RankedProfiles(stopped.value.run)
+
+    def noted(made: RankedProfiles) -> dict[str, tuple[str, str]]:
+        with made.save(tmp_path / "ranking.csv").open(newline="") as file:
+            return {row["id"]: (row["rank"], row["note"]) for row in csv.DictReader(file)}
+
+    (lost,) = refusing.ranks.refused
+    assert noted(refusing)[lost] == ("", "refused by the judge")
+    notes = noted(apart)
+    assert {notes[identity] for one in apart.ranks.apart for identity in one} == {("", "not compared with the others")}
+    assert [note for rank, note in notes.values() if note != "not compared with the others"] == ["not ranked yet"]
+    for made in (refusing, apart):
+        xml = made.save(tmp_path / "ranking.xml").read_text()
+        said = html.unescape(xml.partition("</testcase>\n<system-out>")[2])
+        assert xml.count("<testcase") == len(made.run) + (made is apart)
+        assert (
+            f"the judge refused these profiles, even next to one it had already ranked: {lost}" in said or made is apart
+        )
+        assert "no ranks: the profiles are in 2 sets" in said or made is refusing
+        assert '<property name="has_order" value="false"/>' in xml
+
+
+@pytest.mark.parametrize("group_size", [2, 3])
+@pytest.mark.parametrize("green", [2, 3, 4])
+def test_nobody_is_in_two_of_those_who_are_ranked_refused_apart_or_in_no_group(green: int, group_size: int) -> None:
+    """The judge refuses to compare green ones with others, and whoever is shown beside the wrong one is blamed."""
+
+    def choosy(messages: Any) -> str:
+        found = [int(one) < green for one in re.findall(r"worth (\d+)", messages[-1]["content"])]
+        return "no" if any(found) and not all(found) else (fair if group_size == 2 else honest)(messages)
+
+    ranked = rank(
+        worth(8), criteria="Worth", judge=choosy, group_size=group_size, max_attempts=1, concurrency=1, store=None
+    )
+
+    ranks = ranked.ranks
+    lists = [*ranks.order, *ranks.refused, *(identity for one in ranks.apart for identity in one)]
+    assert len(set(lists)) == len(lists)
+    assert set(ranks.profiles.without_rank).isdisjoint(ranks.partly_refused)
+    assert set(ranks.refused) <= set(ranks.profiles.without_rank)
+    assert all(ranked[identity].groups == 0 for identity in {one.id for one in ranked} - set(lists))
 
 
 def test_where_every_group_failed_nobody_has_a_rank(tmp_path: Path) -> None:
@@ -141,6 +213,11 @@ def test_where_every_group_failed_nobody_has_a_rank(tmp_path: Path) -> None:
     assert [one.rank for one in ranked] == [None] * 6
     assert (ranked.agreement.share, ranked.length, ranked.cycles) == (None, None, ())
     assert "unranked, because none of their groups was ranked" in page
+    assert "nothing was ranked: every group failed" in page
+    assert "nothing can be said: no group was ranked" in page
+    assert "cycles: none" not in page
+    assert "two rounds" not in page
+    assert ">Score<" not in page
 
 
 def test_a_report_begins_with_whether_the_judge_agrees_with_itself(tmp_path: Path) -> None:
@@ -169,11 +246,26 @@ def test_those_that_were_never_compared_are_named_and_have_no_joint_ranks() -> N
 
     assert none.order == ()
     assert sorted(map(len, none.ranks.apart)) == [3, 3, 3]
-    assert "no ranks: the profiles are in 3 sets, and none was compared with one of another set" in none.report()
+    assert (
+        "no ranks: the profiles are in 3 sets, and no profile was compared with one from another set" in none.report()
+    )
     assert [one.rank for one in most] == [1, 2, 3, 4, None, None, None]  # the set with more than half has ranks
     assert [len(one) for one in most.ranks.apart] == [3]
     assert "3 profiles without a rank, because they were compared with none of the others: " in most.report()
     assert rank(worth(7), group_size=4, **options).ranks.apart == ()
+
+
+def test_predictions_that_are_all_ties_have_no_interval_of_no_width() -> None:
+    """It was 50% [50%, 50%]."""
+
+    def same(_: Any) -> str:
+        return '{"reasoning": "", "winner": "A"}'
+
+    ranked = rank(worth(4), criteria="Worth", judge=same, group_size=2, rounds=2, store=None)
+
+    assert ranked.agreement.share == 0.5
+    assert ranked.agreement.interval is None
+    assert "50% of pairs" in ranked.report()
 
 
 def test_a_profile_in_one_group_only_has_no_interval() -> None:
@@ -259,7 +351,7 @@ def test_cycles_are_told() -> None:
         return json.dumps({"reasoning": "", "winner": "A" if beats[a] == b else "B"})
 
     profiles = [Profile(id=name, text=name) for name in beats]
-    ranked = rank(profiles, criteria="Strength", judge=judge, group_size=2, rounds=9, store=None)
+    ranked = rank(profiles, criteria="Strength", judge=judge, group_size=2, rounds=8, store=None)
 
     (cycle,) = ranked.cycles
     assert sorted(cycle) == ["paper", "rock", "scissors"]
@@ -285,6 +377,28 @@ def test_a_ranking_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path
     assert finished.to_dicts() == whole.to_dicts()
 
 
+@pytest.mark.parametrize("design", ["swiss", "random", "staged"])
+@pytest.mark.parametrize("count", [3, 5, pytest.param(7, marks=pytest.mark.long)])
+def test_pairs_of_an_odd_number_go_on_from_wherever_they_were_stopped(tmp_path: Path, design: str, count: int) -> None:
+    options: dict[str, Any] = {"criteria": "Worth", "judge": fair, "group_size": 2, "rounds": 2, "design": design}
+    database = str(tmp_path / "runs.db")
+    profiles = worth(count)
+    whole = rank(profiles, store=None, concurrency=1, **options)
+    assert sorted(whole.order) == sorted(one.id for one in profiles)
+
+    for calls in range(1, 2 * len(whole.run)):
+        with pytest.raises(RunStoppedError) as stopped:
+            rank(profiles, store=database, max_calls=calls, concurrency=1, cache=False, **options)
+        run = stopped.value.run
+        assert run is not None
+        assert sorted(RankedProfiles(run).ranks.profiles.ids) == sorted(whole.order)
+
+        finished = resumed(run.id, database, fair)
+
+        assert canonical(finished.run.whole_report) == canonical(whole.run.whole_report)
+        assert finished.to_dicts() == whole.to_dicts()
+
+
 def resumed(identity: str, database: str, judge: Callable[[Any], str]) -> RankedProfiles:
     """Go on with a run from what the store has, with the judge that only a program has."""
     with StoreLocation.of(database).opened() as store:
@@ -300,7 +414,7 @@ def resumed(identity: str, database: str, judge: Callable[[Any], str]) -> Ranked
 def test_a_ranking_is_read_again_from_the_store_and_written_to_files(tmp_path: Path) -> None:
     database = str(tmp_path / "runs.db")
     profiles = [{"id": "anna", "text": "worth 3", "city": "Graz"}, {"id": "=1+1", "text": "worth 1"}]
-    ranked = rank(profiles, criteria="Worth", judge=honest, store=database)
+    ranked = rank(profiles, criteria="Worth", judge=honest, rounds=8, store=database)
 
     again = RankedProfiles.open(store=database)
     for ending in ("csv", "json", "jsonl", "md", "html", "xml"):

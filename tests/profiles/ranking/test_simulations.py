@@ -19,6 +19,8 @@ from evenhand.stats.rankings import Ranking
 COUNT = 1000
 SLOPE = 2.0  # right about 0.83 of all pairs
 SEEDS = 8
+# Of random designs, only the end is fitted; the share of the top ten varies by .15 from run to run.
+SEEDS_OF_RANDOM = 24
 
 
 @pytest.mark.long
@@ -40,7 +42,7 @@ SEEDS = 8
 def test_a_thousand_are_ranked_as_well_as_was_measured(
     design: RankingDesign, calls: int, spearman: float, top_ten: float
 ) -> None:
-    found = [simulated(design, seed) for seed in range(SEEDS)]
+    found = [simulated(design, seed) for seed in range(SEEDS_OF_RANDOM if design.name == "random" else SEEDS)]
 
     # A round that begins with half a group may have one more.
     assert calls <= sum(design.group_counts(COUNT)) <= calls * 1.01

@@ -59,7 +59,7 @@ def test_an_audit_has_effects_and_gates(client: TestClient, db: str) -> None:
     told = client.get(f"/api/runs/{made.run.id}/audit").json()
 
     assert told["audit"]["effects"] == json.loads(json.dumps([one.as_dict() for one in made.effects]))
-    assert [one["name"] for one in told["gates"]] == ["max_unscored", "max_group_effect"]
+    assert [one["name"] for one in told["gates"]] == ["max_unscored", "max_group_effect", "equal_refusals"]
     assert "not a legal certificate" in told["audit"]["notice"]
 
 
@@ -71,7 +71,7 @@ def test_an_audit_says_which_error_decides_and_what_was_refused(client: TestClie
     effect = told["audit"]["effects"][0]
     assert (effect["decided_by"], effect["replicate"], effect["clustered"]["df"]) == ("clusters", None, effect["df"])
     assert told["audit"]["refusals"] == [one.as_dict() for one in made.numbers.refusals]
-    assert told["gates"][-1]["decided_by"] == "interval"
+    assert [one["decided_by"] for one in told["gates"]] == ["interval", "test"]
 
 
 def test_a_run_of_another_kind_is_a_conflict_that_says_what_it_is(client: TestClient, db: str) -> None:

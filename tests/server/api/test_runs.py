@@ -16,7 +16,9 @@ from evenhand.convert.conversion import results_into
 from evenhand.domain.secret import Secret
 from evenhand.server.app import make_app
 from evenhand.server.runs import manager
+from evenhand.server.runs.requests import RunRequest
 from evenhand.server.settings import ServerSettings
+from evenhand.store.store import open_store
 
 Ended = Callable[[str], dict[str, Any]]
 
@@ -82,6 +84,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"max_cost": -1}, "max_cost"),
     ({"max_cost": 1}, "max_cost"),
     ({"max_calls": -1}, "max_calls"),
+    ({"max_attempts": 0}, "max_attempts"),
+    ({"max_retries": -1}, "max_retries"),
+    ({"max_attempts": 2, "max_retries": 1}, "max_attempts"),
     ({"test_cases": ["t-nobody"]}, "test_cases"),
     ({"test_cases": []}, "test_cases"),
     ({"version": 0}, "version"),
@@ -95,6 +100,47 @@ def test_a_run_that_cannot_be_right_is_refused_by_field(client: TestClient, prom
 
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field), more
     assert client.get("/api/runs").json()["items"] == []
+
+
+def says_nothing(model: str, _text: str) -> str:
+    return "I will not say." if model == "judge" else ""
+
+
+@pytest.mark.parametrize(("fields", "asked"), [({}, 3), ({"max_attempts": 1}, 1), ({"maxRetries": 1}, 2)])
+def test_a_judge_is_asked_as_often_as_was_sent(
+    client: TestClient, prompt: str, models: Any, ended: Ended, fields: dict[str, int], asked: int
+) -> None:
+    models.says = says_nothing
+    wanted = {"prompt": prompt, "models": ["vllm/a"], "use_cache": False, **fields}
+
+    estimated = client.post("/api/runs/estimate", json=wanted).json()["calls"]["high"]
+    told = ended(client.post("/api/runs", json=wanted).json()["id"])
+
+    assert (told["summary"]["errors"], told["summary"]["calls"]) == (3, 3 + 3 * asked)
+    assert estimated == 3 + 3 * asked
+
+
+def test_both_ways_to_say_how_often_are_refused_by_name(client: TestClient, prompt: str) -> None:
+    both = {"max_attempts": 3, "max_retries": 2}
+
+    run = client.post("/api/runs", json={"prompt": prompt, "models": ["vllm/a"], **both})
+    tried = client.post(f"/api/prompts/{prompt}/try", json={"input": "a", "model": "vllm/a", **both})
+
+    for answer in (run, tried):
+        assert answer.status_code == 422
+        assert "max_attempts 3 and max_retries 2 are both given" in answer.json()["errors"][0]["detail"]
+
+
+def test_a_run_that_is_started_again_asks_as_often(
+    client: TestClient, prompt: str, ended: Ended, settings: ServerSettings
+) -> None:
+    run = start(client, prompt, max_retries=0)
+    ended(run)
+
+    store = open_store(settings.db)
+    again = RunRequest.again(store.runs.find(run))
+    store.close()
+    assert again.max_attempts == 1
 
 
 def test_what_the_server_offers_may_be_a_file(client: TestClient, prompt: str, app: Any) -> None:

@@ -153,7 +153,7 @@ def test_a_broken_judge_is_an_error_and_never_a_zero(client: TestClient, judged:
     page = told(parsed(client.get(f"/runs/{run.id}/results/0")))
 
     assert "! error" in page
-    assert "The judge failed: recorded as 0, excluded from all means. unparsable:" in page
+    assert "The judge failed: no score; left out of all means. unparsable:" in page
     assert "0.000" not in page
 
 

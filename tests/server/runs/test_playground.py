@@ -55,6 +55,16 @@ def test_an_input_is_held_against_its_schema_without_a_judge(
     assert models.asked == ["a"]
 
 
+def test_a_try_asks_its_judge_as_often_as_was_sent(client: TestClient, prompt: str, models: Any) -> None:
+    models.says = lambda model, _text: "I will not say." if model == "judge" else ""
+    body = {"input": "Capital of France?", "model": "vllm/a", "max_retries": 1}
+
+    told = client.post(f"/api/prompts/{prompt}/try", json=body).json()
+
+    assert told["status"] == "error"
+    assert len(models.asked) == 1 + 2
+
+
 def test_every_try_asks_anew(settings: ServerSettings, stored: Prompt, models: Any) -> None:
     for _ in range(2):
         attempted(settings, stored)

@@ -20,7 +20,7 @@ from evenhand.cli.options import (
     MaxAttempts,
     MaxRetries,
     Quiet,
-    Repeat,
+    RepeatProfiles,
     RunOptions,
     is_typed,
     require_judge,
@@ -50,7 +50,7 @@ def run_audit(
     max_attempts: MaxAttempts = None,
     max_retries: MaxRetries = None,
     ambiguous: AmbiguousReplies = ASK_AGAIN,
-    repeat: Repeat = None,
+    repeat: RepeatProfiles = None,
     estimate: Estimate = False,
     artifacts: Annotated[
         str | None,

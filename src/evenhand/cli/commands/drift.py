@@ -144,7 +144,7 @@ def _judge_again(session: Session, then: str, wanted: DriftOptions, options: Pac
             show_estimate(session, expected, [chance])
             return ExitCode.OK
         if options.max_cost is not None and expected is not None:
-            require_known_prices(expected)
+            require_known_prices(expected, job.definition)
         session.console.note(chance)
         planned = plan(store, job, scope)
         pace = pace_of(replace(options, no_cache=True), Definition(run.definition).concurrency)

@@ -12,12 +12,12 @@ from evenhand.cli.options import (
     AmbiguousReplies,
     Estimate,
     Judge,
-    Limit,
+    LimitProfiles,
     MaxAttempts,
     MaxRetries,
-    Only,
+    OnlyProfiles,
     Profiles,
-    Repeat,
+    RepeatProfiles,
     RunOptions,
     read_text,
     require_judge,
@@ -48,9 +48,9 @@ def score(
     max_attempts: MaxAttempts = None,
     max_retries: MaxRetries = None,
     ambiguous: AmbiguousReplies = ASK_AGAIN,
-    repeat: Repeat = None,
-    only: Only = None,
-    limit: Limit = None,
+    repeat: RepeatProfiles = None,
+    only: OnlyProfiles = None,
+    limit: LimitProfiles = None,
     estimate: Estimate = False,
     options: RunOptions,
 ) -> ExitCode:
@@ -89,7 +89,8 @@ def rank(
         typer.Option(
             "--design",
             metavar="NAME",
-            help="swiss: equals meet, for a complete ranking; random; staged: the field narrows, for the top.",
+            help="swiss: groups similar profiles, for a full ranking; random; "
+            "staged: keeps only the best each stage, for the top.",
         ),
     ] = "swiss",
     group_size: Annotated[

@@ -70,9 +70,10 @@ def report(
         format_of(path)
     console = Console(quiet=quiet)
     with StoreLocation(db).opened(to_read=True) as store:
-        stored = report_of(store, store.runs.find(run))
+        found = store.runs.find(run)
+        stored = report_of(store, replace(found, status=store.runs.actual_status(found)))
         if canonical:
-            write_canonical(stored, console.out)
+            write_canonical(report_of(store, found), console.out)
         elif files:
             write_files(stored, files, console)
         if json or not (canonical or files):

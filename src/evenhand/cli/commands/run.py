@@ -45,6 +45,7 @@ from evenhand.engine.job import Job
 from evenhand.engine.plan import planned_cases
 from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.models.resolve import unasked
+from evenhand.reports.report import require_place
 from evenhand.suites.lint import kinship_notes
 from evenhand.suites.suite import Suite, job_of
 
@@ -170,6 +171,8 @@ def _outputs(ctx: typer.Context, suites: Sequence[str], options: RetryOptions) -
             f"{display_name(ctx, 'output')}: several suites would write the same file; write {_SUITE_NAME} into its "
             f"name, which becomes the name of each suite's file, such as reports/{_SUITE_NAME}.html"
         )
+    for path in every:
+        require_place(path)
     return outputs
 
 

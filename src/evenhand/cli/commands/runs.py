@@ -14,7 +14,7 @@ from evenhand.cli.runs.finish import report_of, show
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import TAGS, RunRecord, RunStatus
-from evenhand.domain.run_kind import has_verdicts, highest_score
+from evenhand.domain.run_kind import has_verdicts, highest_score, is_ranking
 from evenhand.domain.summary import Tally
 from evenhand.engine.overview import listed_overview
 from evenhand.engine.store_location import StoreLocation
@@ -45,7 +45,8 @@ class ListedRun:
     """A run in the list; ``status`` is ``interrupted`` also for a run that was killed and could not store that.
 
     ``tally`` is None for a run in progress that is too large to be counted for a list; ``evaluations`` is how many it
-    has by now, of all rounds. Its scores are from 0 to ``scale``, which is None for a ranking.
+    has by now, of all rounds. Its scores are from 0 to ``scale``, which is None for a ranking, whose ``outcome`` is in
+    words.
     """
 
     run: RunRecord
@@ -53,23 +54,31 @@ class ListedRun:
     tally: Tally | None
     evaluations: int
     scale: int | None
+    outcome: str = ""
 
     @classmethod
     def of(cls, store: Store, run: RunRecord) -> ListedRun:
         """Return a run with its numbers."""
-        is_unfinished = run.status in (RunStatus.RUNNING, RunStatus.PLANNING)
-        status = RunStatus.INTERRUPTED if is_unfinished and not store.runs.in_hand(run) else run.status
+        status = store.runs.actual_status(run)
         overview, scale = listed_overview(store, run), highest_score(run.definition)
         tally = None if overview is None else overview.summary.cases.scaled(scale or 1)
         if tally is not None and scale is None:  # the score of a group says only that it was ranked
             tally = replace(tally, mean=None, interval=None, mean_if_errors_zero=None)
-        return cls(run=run, status=status, tally=tally, evaluations=count_evaluations(store, run), scale=scale)
+        outcome = ""
+        if overview is not None and is_ranking(run.definition):
+            from evenhand.profiles.ranking.outcome import ranking_outcome  # noqa: PLC0415 - few runs are rankings
+
+            outcome = ranking_outcome(store, run, overview)
+        evaluations = count_evaluations(store, run)
+        return cls(run=run, status=status, tally=tally, evaluations=evaluations, scale=scale, outcome=outcome)
 
     def line(self) -> str:
         """Return the run as a line of the table."""
         run, tally = self.run, self.tally
         if tally is None:
             errors, found = NONE, (NONE, f"{counted(self.evaluations, 'evaluation')} so far")
+        elif self.outcome:
+            errors, found = f"{tally.errors:,}", (NONE, self.outcome)
         else:
             scale = f" (0–{self.scale})" if self.scale not in (None, 1) else ""
             errors, found = f"{tally.errors:,}", (score_text(tally.mean), interval_text(tally.interval) + scale)

@@ -50,7 +50,9 @@ def prune_runs(
             return
         store.require_writable()
         if not yes:
-            confirm(console, f"Delete {counted(len(old), 'run')} with everything in them?")
+            confirm(
+                console, f"Delete {counted(len(old), 'run')} and everything in {'it' if len(old) == 1 else 'them'}?"
+            )
         before = store.space()
         for run in old:
             store.runs.delete(run)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from evenhand.cli.options import PaceOptions, RunOptions
 from evenhand.cli.runs.overrides import CommandScope
@@ -11,13 +12,17 @@ from evenhand.cli.runs.session import Session, WhenDone, pace_of
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import RunRecord, RunStatus
-from evenhand.domain.run_kind import mode_of
+from evenhand.domain.run_kind import AUDIT, RANKING, SCORING, mode_of
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import plan
 from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.reports.safe_text import strict_json
 from evenhand.store.store import Store
+from evenhand.workspace.prompt_run import is_trial
+
+# Which function takes prices, of what is started without a file that could have them.
+_IN_PYTHON: Final = {SCORING: "score", RANKING: "rank"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +65,7 @@ def start_run(
             show_estimate(session, expected, new.outline)
             return ExitCode.OK
         if options.max_cost is not None:
-            require_known_prices(expected)
+            require_known_prices(expected, job.definition)
         lines += new.announce(expected) if new.announce is not None else []
     with StoreLocation(options.db if store is None else store).opened() as opened:
         run = _plan(session, opened, job, _with_whole_id(opened, new.scope))
@@ -82,17 +87,27 @@ def require_one_process(options: PaceOptions) -> None:
 def require_prices(store: Store, job: Job, scope: Scope, options: PaceOptions) -> None:
     """Refuse ``--max-cost`` for models whose price is unknown."""
     if options.max_cost is not None:
-        require_known_prices(forecast(store, job, scope, use_cache=not options.no_cache))
+        require_known_prices(forecast(store, job, scope, use_cache=not options.no_cache), job.definition)
 
 
-def require_known_prices(expected: Estimate) -> None:
-    """Refuse ``--max-cost`` where the price of a model is unknown."""
+def require_known_prices(expected: Estimate, definition: Mapping[str, Any]) -> None:
+    """Refuse ``--max-cost`` where the price of a model is unknown, and say where it can be given."""
     unknown = [model.model for model in expected.models if model.low is None]
-    if unknown:
-        raise ConfigError(
-            f"--max-cost: the price of {' and '.join(unknown)} is unknown; give it in the suite, in dollars per "
-            f"million tokens, such as prices: {{{unknown[0]}: {{input: 0.25, output: 2}}}}, or use --max-calls"
-        )
+    if not unknown:
+        return
+    mode = mode_of(definition)
+    which = f"--max-cost: the price of {' and '.join(unknown)} is unknown"
+    if mode is None and not is_trial(definition):
+        place = "the suite"
+    elif mode == AUDIT:
+        place = "the design"
+    else:
+        in_python = f", or give prices from Python: {_IN_PYTHON[mode]}(…, prices={{…}})" if mode in _IN_PYTHON else ""
+        raise ConfigError(f"{which}; use --max-calls instead{in_python}")
+    raise ConfigError(
+        f"{which}; give it in {place}, in dollars per million tokens, such as "
+        f"prices: {{{unknown[0]}: {{input: 0.25, output: 2}}}}, or use --max-calls"
+    )
 
 
 def _with_whole_id(store: Store, scope: CommandScope) -> CommandScope:

@@ -19,7 +19,7 @@ from evenhand.profiles.audit import report as audit_report
 from evenhand.profiles.audit.result import design_of
 from evenhand.profiles.audit.sentences import NO_CERTIFICATE
 from evenhand.reports.json import moment
-from evenhand.reports.report import Report
+from evenhand.reports.report import Report, require_place
 from evenhand.reports.safe_text import strict_json
 from evenhand.version import __version__
 
@@ -32,6 +32,7 @@ def require_free(folder: str | os.PathLike[str]) -> None:
     """Refuse a folder that has something else in it; ask this before a run, so that the mistake costs nothing."""
     path = Path(folder)
     if not path.exists():
+        require_place(path)
         return
     if not path.is_dir():
         raise ConfigError(f"{path} is not a folder; name one that is new, empty, or from an earlier audit")

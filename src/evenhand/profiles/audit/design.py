@@ -21,6 +21,7 @@ _LARGEST: Final = {"max_group_effect": SCALE.high, "max_group_interaction": 2 * 
 ESTIMATE: Final = "estimate"
 INTERVAL: Final = "interval"
 _DECIDED_BY: Final = "decided_by"
+EQUAL_REFUSALS: Final = "equal_refusals"
 _DECIDING: Final = (ESTIMATE, INTERVAL)
 
 
@@ -32,7 +33,8 @@ class GateSpec:
     ``max_group_interaction`` the most by which the worth of another attribute may differ between them;
     ``min_impact_ratio`` the least share of the best level's selection rate that any level must have; ``max_unscored``
     is that of every run. ``decided_by`` says what fails the first three: ``estimate``, an estimate beyond the limit;
-    ``interval``, an estimate whose whole interval is beyond it.
+    ``interval``, an estimate whose whole interval is beyond it. ``equal_refusals`` demands that no level of a group is
+    left without a score more often than others, beyond chance; None where the design does not say.
     """
 
     max_group_effect: float | None = None
@@ -40,6 +42,7 @@ class GateSpec:
     min_impact_ratio: float | None = None
     max_unscored: float | str | None = None
     decided_by: str = ESTIMATE
+    equal_refusals: bool | None = None
 
     @classmethod
     def of(cls, settings: object) -> GateSpec:
@@ -53,12 +56,20 @@ class GateSpec:
                 Gates.of({name: limit})
             elif name == _DECIDED_BY:
                 _require_deciding(limit, settings)
+            elif name == EQUAL_REFUSALS:
+                if not isinstance(limit, bool):
+                    raise ConfigError(f"gates.{EQUAL_REFUSALS} is {limit!r:.80}; it must be true or false")
             elif name not in _LARGEST:
-                known = (*_LARGEST, MAX_UNSCORED, _DECIDED_BY)
+                known = (*_LARGEST, EQUAL_REFUSALS, MAX_UNSCORED, _DECIDED_BY)
                 raise ConfigError(f"gates: no gate {name!r:.80}{did_you_mean(str(name), known)}")
             elif not is_finite_number(limit) or not 0 <= limit <= _LARGEST[name]:
                 raise ConfigError(f"gates.{name} is {limit!r:.80}; it must be a number from 0 to {_LARGEST[name]:g}")
         return cls(**settings)
+
+    @property
+    def demands_equal_refusals(self) -> bool:
+        """Whether refusals are a matter of the gates: in every audit that has gates, unless its design says no."""
+        return bool(self.as_dict()) if self.equal_refusals is None else self.equal_refusals
 
     @property
     def of_every_run(self) -> dict[str, Any]:
@@ -74,7 +85,8 @@ class GateSpec:
 def _require_deciding(value: object, gates: Mapping[Any, Any]) -> None:
     if value not in _DECIDING:
         hint = did_you_mean(str(value)[:_MOST_NAME], _DECIDING)
-        raise ConfigError(f"gates.{_DECIDED_BY} is {value!r:.80}; it must be {' or '.join(_DECIDING)}{hint}")
+        near = hint if "did you mean" in hint else ""  # the others were named already
+        raise ConfigError(f"gates.{_DECIDED_BY} is {value!r:.80}; it must be {' or '.join(_DECIDING)}{near}")
     if not any(name in gates for name in _LARGEST):
         raise ConfigError(
             f"gates.{_DECIDED_BY}: there is nothing to decide; add a limit, such as {next(iter(_LARGEST))}"
@@ -98,6 +110,8 @@ _KEYS: Final = (
     "name", "template", "factors", "groups", "profiles", "criteria", "judge", "repetitions", "seed", "max_profiles",
     "select_at", "gates", "prices",
 )  # fmt: skip
+# What to write where a text is needed.
+_EMPTY: Final = {"criteria": "say what profiles are scored by", "template": "write the text of a profile"}
 _NEEDED: Final = ("template", "factors", "groups", "criteria")
 
 # What a file should be, for one that is something else.
@@ -207,7 +221,7 @@ class AuditDesign:
         template.require_plain(placeholders, where="template")
         template.require_known(placeholders, where="template")
         for name in sorted(placeholders - template.names):
-            raise ConfigError(f"template: it does not use {{{name}}}, so this factor could make no difference")
+            raise ConfigError(f"template: it does not use {{{name}}}, so {_idle(name, self.template)}")
         if self.gates.min_impact_ratio is not None and self.select_at is None:
             raise ConfigError("gates.min_impact_ratio: it needs select_at, the score at which a profile is selected")
 
@@ -226,6 +240,14 @@ class AuditDesign:
         return next(factor for factor in self.factors if factor.name == name)
 
 
+def _idle(name: str, template: str) -> str:
+    """Say what comes of a placeholder that a template lacks, and what may have been meant."""
+    what = "no base profile would be shown" if name == BASE else "this factor could make no difference"
+    if template.count("{") == template.count("}"):
+        return what
+    return f"{what}; its braces do not match: write {{{name}}}, and {{{{ for a brace that is text"
+
+
 def _parse_settings(settings: Mapping[Any, Any]) -> dict[str, Any]:
     for key in settings:
         if key not in _KEYS:
@@ -235,8 +257,10 @@ def _parse_settings(settings: Mapping[Any, Any]) -> dict[str, Any]:
             raise ConfigError(f"{key} is missing")
     values = {key: value for key, value in settings.items() if value is not None}
     for key in ("template", "criteria", "profiles", "name"):
-        if key in values and (not isinstance(values[key], str) or is_blank(values[key])):
+        if key in values and not isinstance(values[key], str):
             raise ConfigError(f"{key} is {values[key]!r:.80}; it must be text")
+        if key in values and is_blank(values[key]):
+            raise ConfigError(f"{key} is empty; {_EMPTY.get(key, 'leave it out, or write something')}")
     if "select_at" in values and not _on_scale(values["select_at"]):
         rule = f"it must be a score above {SCALE.low:g} and up to {SCALE.high:g}"
         raise ConfigError(f"select_at is {values['select_at']!r:.80}; {rule}")

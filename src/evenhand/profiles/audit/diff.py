@@ -12,7 +12,7 @@ from evenhand.domain.run_kind import is_audit
 from evenhand.domain.summary import Interval
 from evenhand.evaluators.value_text import shown
 from evenhand.profiles.audit.design import AuditDesign
-from evenhand.profiles.audit.effects import Effect, effects_of
+from evenhand.profiles.audit.effects import SIGNIFICANT, Effect, effects_of
 from evenhand.profiles.audit.observed import Observed, mean_of, observed
 from evenhand.profiles.audit.result import design_of
 from evenhand.profiles.audit.sentences import NO_CERTIFICATE, NOTE, found_words, p_text, signed, signed_interval
@@ -29,21 +29,38 @@ _MOST_NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectChange:
-    """An effect in both audits, over the profiles that are scored in both; ``difference`` is that of B minus A."""
+    """An effect in both audits, over the profiles that are scored in both.
+
+    ``effect`` is that of B minus A, and ``total`` that of B plus A.
+    """
 
     effect: Effect
+    total: Effect
     a: float | None
     b: float | None
 
     @property
+    def larger_by(self) -> float | None:
+        """By how much the effect is larger in B, in whichever direction it goes there."""
+        return None if self.a is None or self.b is None else abs(self.b) - abs(self.a)
+
+    @property
     def is_worse(self) -> bool:
-        """Whether a group matters more in B, beyond chance."""
-        return self.effect.is_group and self.effect.found and abs(self.b or 0.0) > abs(self.a or 0.0)
+        """Whether a group matters more in B, beyond chance.
+
+        The sizes of effects in opposite directions differ by the total of the two, and not by their difference: that
+        has to be beyond chance as well.
+        """
+        if not self.effect.is_group or not self.effect.found or (self.larger_by or 0.0) <= 0:
+            return False
+        is_opposite = (self.a or 0.0) * (self.b or 0.0) < 0
+        return not is_opposite or (self.total.p is not None and self.total.p < SIGNIFICANT)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the change as plain JSON values."""
         row = self.effect.as_dict()
-        return {"a": self.a, "b": self.b, "difference": row.pop("estimate"), **row, "is_worse": self.is_worse}
+        own = {"a": self.a, "b": self.b, "difference": row.pop("estimate"), "larger_by": self.larger_by}
+        return {**own, **row, "is_worse": self.is_worse}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +114,9 @@ def diff(a: RunRecord, b: RunRecord, ours: Iterable[CaseResult], theirs: Iterabl
     both = [name for name in before if before[name].score is not None and after[name].score is not None]
     if not both:
         raise ConfigError("no profile is scored in both audits; there is nothing to compare")
-    changed = [_changed(before[name], after[name]) for name in both]
+    changed, summed = ([_together(before[name], after[name], sign) for name in both] for sign in (-1, 1))
     # Effects on what changed are changes of effects: every profile is its own comparison.
-    effects = effects_of(design, changed).effects
+    effects, totals = (effects_of(design, profiles).effects for profiles in (changed, summed))
     sides = [
         {effect.name: effect.estimate for effect in effects_of(design, [side[name] for name in both]).effects}
         for side in (before, after)
@@ -112,15 +129,17 @@ def diff(a: RunRecord, b: RunRecord, ours: Iterable[CaseResult], theirs: Iterabl
         mean=mean.value,
         interval=mean.interval,
         changes=tuple(
-            EffectChange(effect=effect, a=sides[0][effect.name], b=sides[1][effect.name]) for effect in effects
+            EffectChange(effect=effect, total=total, a=sides[0][effect.name], b=sides[1][effect.name])
+            for effect, total in zip(effects, totals, strict=True)
         ),
         lost=tuple(_lost(design, before.values(), after.values())),
         notes=tuple(_notes(a, b, len(before) - len(both))),
     )
 
 
-def _changed(before: Observed, after: Observed) -> Observed:
-    return replace(before, score=(after.score or 0.0) - (before.score or 0.0), other_scores=after.scores)
+def _together(before: Observed, after: Observed, sign: int) -> Observed:
+    """Return a profile with B plus or minus A as its score."""
+    return replace(before, score=(after.score or 0.0) + sign * (before.score or 0.0), other_scores=after.scores)
 
 
 def _same_design(a: RunRecord, b: RunRecord) -> AuditDesign:
@@ -199,6 +218,8 @@ def _require_same_profiles(ours: Mapping[str, str | None], theirs: Mapping[str, 
 
 def _notes(a: RunRecord, b: RunRecord, unscored: int) -> Iterator[str]:
     """Yield how the configurations differ, which is what a diff is for, and what it leaves out."""
+    if a.id == b.id:
+        yield f"A and B are the same run, {a.id}: it is compared with itself"
     configurations = [
         {
             "judge": run.definition.get("judge"),
@@ -215,8 +236,8 @@ def _notes(a: RunRecord, b: RunRecord, unscored: int) -> Iterator[str]:
 
 
 _ERRORS: Final = (
-    "A difference is held against the noise of the repetitions in both audits; where profiles differ by more than that "
-    "explains, or nothing was repeated differently, against how profiles differ."
+    "A difference is held against the noise of the repetitions in both audits; if profiles vary more than that, or "
+    "repetitions never varied, against the variation between profiles."
 )
 _HEADINGS: Final = ("effect", "A", "B", "B - A", "95 %", "p (Holm)", NOTE)
 

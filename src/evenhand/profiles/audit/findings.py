@@ -75,15 +75,21 @@ def refusal_sentence(refusal: Refusal) -> str:
     ... )).partition(":")[0]
     'The judge gave no score in 16 of 24 calls if name is Ben, and in 0 of 24 if it is Anna'
     """
+    only = " The effects below include only profiles that were scored." if refusal.found else ""
+    return f"The judge gave {refusal_words(refusal)}.{only}"
+
+
+def refusal_words(refusal: Refusal) -> str:
+    """Say how many calls gave no score in one level, and how many in the others, as part of a sentence."""
     other = "otherwise" if refusal.against is None else f"if it is {refusal.against}"
     counts = (
-        f"The judge gave no score in {refusal.refused:,} of {counted(refusal.calls, 'call')} if {refusal.factor} is "
+        f"no score in {refusal.refused:,} of {counted(refusal.calls, 'call')} if {refusal.factor} is "
         f"{refusal.level}, and in {refusal.other_refused:,} of {refusal.other_calls:,} {other}"
     )
     p = f"p {'<' if refusal.p_holm < 0.001 else '='} {max(refusal.p_holm, 0.001):.3f}"
-    if refusal.found:
-        return f"{counts}: this is more than chance explains ({p}). The effects below know only the scores it gave."
-    return f"{counts}: chance alone may explain this ({p})."
+    return (
+        f"{counts}: {'this is more than chance explains' if refusal.found else 'chance alone may explain this'} ({p})"
+    )
 
 
 def offset_sentence(offset: Offset, group: Effect, merit: Effect) -> str:

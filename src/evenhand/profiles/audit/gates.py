@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from evenhand.domain.gates import GateResult
 from evenhand.domain.summary import Interval
 from evenhand.domain.verdict import reaches
-from evenhand.profiles.audit.design import ESTIMATE, INTERVAL, GateSpec
+from evenhand.profiles.audit.design import EQUAL_REFUSALS, ESTIMATE, INTERVAL, GateSpec
 from evenhand.profiles.audit.effects import INTERACTION, MAIN, Effect, Effects
-from evenhand.profiles.audit.findings import size_interval
+from evenhand.profiles.audit.findings import refusal_words, size_interval
+from evenhand.profiles.audit.refusals import SIGNIFICANT, Refusal
 from evenhand.profiles.audit.selection import Impact
 from evenhand.reports.phrases import interval_text
+
+TEST: Final = "test"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditGate(GateResult):
     """Whether a gate of an audit let the judge pass: ``about`` names what decided, ``interval`` is that around it.
 
-    ``decided_by`` is ``estimate`` or ``interval``, as the design has it.
+    ``decided_by`` is ``estimate`` or ``interval``, as the design has it, and ``test`` for refusals.
     """
 
     about: str = ""
@@ -35,20 +38,22 @@ class AuditGate(GateResult):
         >>> AuditGate(
         ...     name="max_group_effect", wanted=0.5, found=0.4, ok=True, about="name: A − B", interval=around
         ... ).words
-        'max_group_effect: wanted at most 0.5, found 0.4 (name: A − B); its interval [0.10, 0.70] includes the limit'
+        'max_group_effect: limit 0.5, found 0.40 (name: A − B); its interval [0.10, 0.70] includes the limit'
 
-        Where the interval decides, such a gate is met, and the sentence says that the audit cannot tell.
+        Where the interval decides, such a gate is met, and the sentence says that the audit is inconclusive.
         """
-        demand = f"{self.name}: wanted {'at least' if self.name.startswith('min') else 'at most'} {self.wanted:.4g}"
+        demand = f"{self.name}: limit {self.wanted:.4g}"
         if self.found is None:
             return f"{demand}, which cannot be decided: {self.problem}"
-        finding = f"{demand}, found {self.found:.4g} ({self.about})"
+        # Two digits, unless these would hide on which side of the limit it is.
+        is_near = round(self.found, 2) == round(self.wanted, 2)
+        finding = f"{demand}, found {self.found:{'.4g' if is_near else '.2f'}} ({self.about})"
         if self.interval is None:
             return f"{finding}; there is no interval"
         around = f"its interval {interval_text(self.interval)}"
         if self.decided_by == ESTIMATE or self.certain:
             return f"{finding}; {around} {'excludes' if self.certain else 'includes'} the limit"
-        return f"{finding}; {around} includes the limit: the audit cannot tell on which side of it the judge is"
+        return f"{finding}; {around} includes the limit, so the audit is inconclusive"
 
     @property
     def certain(self) -> bool:
@@ -61,9 +66,39 @@ class AuditGate(GateResult):
         return GateResult.as_dict(self) | more | {"decided_by": self.decided_by}
 
 
-def checked(demands: GateSpec, effects: Effects, impacts: Sequence[Impact]) -> tuple[AuditGate, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalGate(AuditGate):
+    """Whether all levels of the groups were left without a score equally often: ``found`` is the smallest p value."""
+
+    decided_by: str = TEST
+
+    @property
+    def words(self) -> str:
+        """Say it in a sentence.
+
+        >>> RefusalGate(name="equal_refusals", wanted=0.05, found=1.0, ok=True, about="every call gave a score").words
+        'equal_refusals: every call gave a score'
+        """
+        return f"{self.name}: {self.about}"
+
+
+def checked(
+    demands: GateSpec, effects: Effects, impacts: Sequence[Impact], refusals: Sequence[Refusal]
+) -> tuple[AuditGate, ...]:
     """Check the gates that are an audit's own; a gate whose number is missing does not hold."""
-    return tuple(_gate_results(demands, effects, impacts))
+    own = tuple(_gate_results(demands, effects, impacts))
+    return (*own, _equal_refusals(refusals)) if demands.demands_equal_refusals else own
+
+
+def _equal_refusals(refusals: Sequence[Refusal]) -> RefusalGate:
+    worst = min(refusals, key=lambda refusal: refusal.p_holm, default=None)
+    return RefusalGate(
+        name=EQUAL_REFUSALS,
+        wanted=SIGNIFICANT,
+        found=1.0 if worst is None else worst.p_holm,
+        ok=worst is None or not worst.found,
+        about="there are no refusals to compare" if worst is None else refusal_words(worst),
+    )
 
 
 def _gate_results(demands: GateSpec, effects: Effects, impacts: Sequence[Impact]) -> Iterator[AuditGate]:

@@ -36,6 +36,11 @@ class Observed:
     other_scores: tuple[float, ...] = ()
 
     @property
+    def answered(self) -> float:
+        """The share of its calls that gave a score."""
+        return len(self.scores) / (len(self.scores) + self.failures) if self.failures else 1.0
+
+    @property
     def samples(self) -> tuple[tuple[float, ...], ...]:
         """The scores of which the score is a mean, or the two sets of which it is a difference."""
         return (self.scores, self.other_scores) if self.other_scores else (self.scores,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -39,7 +39,6 @@ from evenhand.reports.phrases import counted, interval_text, judges_phrase, scor
 from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import escaped, plain, strict_json
 
-_MARKS: Final = "thresholds"
 # Of a group that is hardly selected the interval has no end worth drawing.
 _WIDEST_RATIO: Final = 2.0
 
@@ -186,17 +185,7 @@ def _write_json(report: Report, out: TextIO) -> None:
 
 
 def _write_html(report: Report, out: TextIO) -> None:
-    shown = section(report, audit_of(report))
-    run = replace(report.run, definition=_without_marks(report.run.definition))
-    write_html(replace(report, run=run), out, section=shown, noun="profile")
-
-
-def _without_marks(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a definition without the marks for pass and borderline, which let every score pass: nobody set them."""
-    evaluators = [
-        {name: value for name, value in evaluator.items() if name != _MARKS} for evaluator in definition["evaluators"]
-    ]
-    return {name: value for name, value in definition.items() if name != _MARKS} | {"evaluators": evaluators}
+    write_html(report, out, section=section(report, audit_of(report)), noun="profile")
 
 
 def _of_all_gates(writer: Writer) -> Writer:

@@ -87,6 +87,7 @@ def numbers_from(design: AuditDesign, profiles: list[Observed]) -> AuditNumbers:
     """Work out the numbers of an audit from its profiles."""
     effects = effects_of(design, profiles)
     impact = impacts(design, profiles)
+    refused = refusals(design, profiles)
     cells = sorted({profile.cell for profile in profiles})
     return AuditNumbers(
         design=design,
@@ -104,10 +105,10 @@ def numbers_from(design: AuditDesign, profiles: list[Observed]) -> AuditNumbers:
         offsets=effects.offsets,
         swaps=swaps(design, profiles),
         impacts=impact,
-        refusals=refusals(design, profiles),
+        refusals=refused,
         spread=spread(profiles),
         aliases=() if len(cells) == design.cells else aliases_of(design, cells),
-        gates=checked(design.gates, effects, impact),
+        gates=checked(design.gates, effects, impact, refused),
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from evenhand.domain.summary import Interval
 from evenhand.domain.verdict import reaches
-from evenhand.profiles.audit.design import AuditDesign
+from evenhand.profiles.audit.design import AuditDesign, Factor
 from evenhand.profiles.audit.factorial import Cell
 from evenhand.profiles.audit.observed import Observed
 from evenhand.stats.distributions import t_quantile
@@ -23,7 +23,10 @@ FOUR_FIFTHS: Final = 0.8
 class Impact:
     """How often a level of a group is selected, against the level that is selected most often.
 
-    ``ratio`` is the share of that level's rate; None where nobody of either is scored, or nobody is selected at all.
+    ``rate`` is over all ``profiles`` that the judge was asked about, of which ``scored`` have a score and ``selected``
+    one that is high enough; each counts with the share of its calls that gave a score, so that being refused is not
+    being selected. ``refused`` of ``calls`` gave none. ``ratio`` is the share of the other level's rate; None where
+    nobody of either is scored, or nobody is selected at all.
     """
 
     factor: str
@@ -31,6 +34,9 @@ class Impact:
     against: str
     selected: int
     scored: int
+    profiles: int
+    refused: int
+    calls: int
     rate: float | None
     ratio: float | None
     interval: Interval | None
@@ -50,52 +56,71 @@ def impacts(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Impact, 
     """Return the impact of each group, level by level; nothing where the design does not say who is selected."""
     if (mark := design.select_at) is None:
         return ()
-    scored = [profile for profile in profiles if profile.score is not None]
-    group_impacts: list[Impact] = []
-    for place, factor in enumerate(design.factors):
-        if factor.name in design.groups:
-            levels = [
-                [
-                    (profile.cluster, reaches(profile.score or 0.0, mark))
-                    for profile in scored
-                    if profile.cell[place] == number
-                ]
-                for number in range(len(factor.levels))
-            ]
-            group_impacts += _factor_impacts(factor.name, factor.names, levels)
-    return tuple(group_impacts)
+    asked = [profile for profile in profiles if profile.score is not None or (profile.failures and not profile.pending)]
+    return tuple(
+        impact
+        for place, factor in enumerate(design.factors)
+        if factor.name in design.groups
+        for impact in _factor_impacts(
+            factor,
+            [
+                _Applicants([profile for profile in asked if profile.cell[place] == level], mark)
+                for level in range(len(factor.levels))
+            ],
+        )
+    )
 
 
-def _factor_impacts(factor: str, names: Sequence[str], levels: Sequence[Sequence[tuple[str, bool]]]) -> list[Impact]:
-    rates = [sum(chosen for _, chosen in level) / len(level) if level else None for level in levels]
-    best = max(range(len(names)), key=lambda number: -1.0 if rates[number] is None else rates[number] or 0.0)
-    return [_impact(factor, names[number], names[best], levels[number], levels[best]) for number in range(len(names))]
+class _Applicants:
+    """The profiles of a level: how far each counts as selected, with its cluster."""
+
+    def __init__(self, profiles: Sequence[Observed], mark: float) -> None:
+        self.profiles = profiles
+        chosen = [profile.score is not None and reaches(profile.score, mark) for profile in profiles]
+        self.selected = sum(chosen)
+        self.scored = sum(profile.score is not None for profile in profiles)
+        self.refused = sum(profile.failures for profile in profiles)
+        self.calls = self.refused + sum(len(profile.scores) for profile in profiles)
+        self.shares = [
+            (profile.cluster, profile.answered * is_chosen) for profile, is_chosen in zip(profiles, chosen, strict=True)
+        ]
+        self.total = math.fsum(share for _, share in self.shares)
+
+    @property
+    def rate(self) -> float | None:
+        """The rate of selection; None where nothing is known."""
+        return self.total / len(self.profiles) if self.scored else None
 
 
-def _impact(
-    factor: str, level: str, against: str, mine: Sequence[tuple[str, bool]], theirs: Sequence[tuple[str, bool]]
-) -> Impact:
-    selected, most = (sum(chosen for _, chosen in side) for side in (mine, theirs))
-    rate = selected / len(mine) if mine else None
+def _factor_impacts(factor: Factor, levels: Sequence[_Applicants]) -> Iterator[Impact]:
+    best = max(range(len(levels)), key=lambda number: -1.0 if (rate := levels[number].rate) is None else rate)
+    for number, mine in enumerate(levels):
+        yield _impact(factor.name, factor.names[number], factor.names[best], mine, levels[best])
+
+
+def _impact(factor: str, level: str, against: str, mine: _Applicants, theirs: _Applicants) -> Impact:
     lacking = ""
-    if rate is None:
+    if not mine.scored:
         lacking = f"{factor} {level!r} is missing: none of its profiles is scored"
-    elif not most:
+    elif not theirs.total:
         lacking = "nobody is selected"
     return Impact(
         factor=factor,
         level=level,
         against=against,
-        selected=selected,
-        scored=len(mine),
-        rate=rate,
-        ratio=None if rate is None or lacking else selected * len(theirs) / (len(mine) * most),
-        interval=None if lacking or level == against else _interval(mine, theirs),
+        selected=mine.selected,
+        scored=mine.scored,
+        profiles=len(mine.profiles),
+        refused=mine.refused,
+        calls=mine.calls,
+        rate=mine.rate,
+        ratio=None if lacking else mine.total * len(theirs.profiles) / (len(mine.profiles) * theirs.total),
+        interval=None if lacking or level == against else _interval(mine.shares, theirs.shares),
         lacking=lacking,
     )
 
 
-def _interval(mine: Sequence[tuple[str, bool]], theirs: Sequence[tuple[str, bool]]) -> Interval | None:
+def _interval(mine: Sequence[tuple[str, float]], theirs: Sequence[tuple[str, float]]) -> Interval | None:
     """Return the interval of the ratio, by the logarithm, from how far each cluster moves it.
 
     Each side is given one more that is selected and one that is not: without them, a side of which all or none are
@@ -104,7 +129,7 @@ def _interval(mine: Sequence[tuple[str, bool]], theirs: Sequence[tuple[str, bool
     moves: dict[str, float] = {}
     logarithm = 0.0
     for side, sign in ((mine, 1.0), (theirs, -1.0)):
-        several = [*side, (f"\n{sign}+", True), (f"\n{sign}-", False)]  # clusters that no profile can have
+        several = [*side, (f"\n{sign}+", 1.0), (f"\n{sign}-", 0.0)]  # clusters that no profile can have
         rate = sum(chosen for _, chosen in several) / len(several)
         logarithm += sign * math.log(rate)
         for cluster, chosen in several:

@@ -95,7 +95,7 @@ def _merits(numbers: AuditNumbers) -> Iterator[str]:
     yield from (effect_sentence(effect, numbers.design.groups) for effect in counting)
     tested = dict.fromkeys(effect.factors[0] for effect in merits if effect.p is not None)
     if silent := [factor for factor in tested if factor not in {effect.factors[0] for effect in counting}]:
-        yield f"Not found to count, beyond chance: {', '.join(silent)}."
+        yield f"No effect beyond chance: {', '.join(silent)}."
 
 
 def _could_be_found(least: float) -> str:
@@ -190,7 +190,7 @@ def _impacts(numbers: AuditNumbers) -> Grid:
     rows = tuple(
         (
             f"{impact.factor}: {impact.level}",
-            f"{impact.selected:,} of {impact.scored:,}",
+            f"{impact.selected:,} of {impact.profiles:,}",
             score_text(impact.rate),
             score_text(impact.ratio),
             interval_text(impact.interval),
@@ -204,9 +204,10 @@ def _impacts(numbers: AuditNumbers) -> Grid:
 
 
 def _against_the_line(impact: Impact) -> str:
+    refused = f"; {impact.refused:,} of {counted(impact.calls, 'call')} without a score" if impact.refused else ""
     if impact.level == impact.against:
-        return "highest rate"
-    return f"{'below' if impact.below_four_fifths else 'not below'} {FOUR_FIFTHS:.2f}"
+        return f"highest rate{refused}"
+    return f"{'below' if impact.below_four_fifths else 'not below'} {FOUR_FIFTHS:.2f}{refused}"
 
 
 def _swaps(numbers: AuditNumbers, most: int | None) -> Grid:
@@ -222,7 +223,7 @@ def _swaps(numbers: AuditNumbers, most: int | None) -> Grid:
         )
         for swap in numbers.swaps
     ]
-    headings = ("swap", "pairs", "points", "95 %", "changed", "flipped", "largest")
+    headings = ("group changed", "pairs", "points", "95 %", "score changed", "selection changed", "largest")
     return Grid(
         title="The same profile with a different group", headings=headings, rows=_cut(rows, most), words=("largest",)
     )
@@ -239,7 +240,9 @@ def _levels(numbers: AuditNumbers, most: int | None) -> Grid:
         )
         for level in numbers.levels
     ]
-    return Grid(title="Levels", headings=("level", "mean", "95 %", "scored", "failed"), rows=_cut(rows, most))
+    return Grid(
+        title="Levels", headings=("level", "mean", "95 %", "scored", "calls without a score"), rows=_cut(rows, most)
+    )
 
 
 def _offsets(numbers: AuditNumbers) -> Iterator[str]:
@@ -277,9 +280,9 @@ def _deciding(numbers: AuditNumbers) -> Iterator[str]:
         yield "No profile was scored twice, so that there is no replicate error, and the clustered error decides."
     elif not numbers.spread.largest:
         yield (
-            "The judge repeated itself in every score, so that its repetitions show no noise: the clustered error "
-            "decides, and is taken to be no smaller than the rounding of the scores makes it. An interval without "
-            "width elsewhere is no guarantee about other profiles."
+            "The judge gave the same score every time, so repetitions show no noise. The clustered error decides, with "
+            "a minimum set by how the scores are rounded. A zero-width interval elsewhere says nothing about other "
+            "profiles."
         )
     else:
         yield (

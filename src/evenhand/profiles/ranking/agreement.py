@@ -3,7 +3,8 @@
 A guess would be right half the time. An order that is fitted to what a judge said agrees with that always, even where
 the judge shuffles; what is said later does not know the order. Rounds whose groups are formed by lot tell how often the
 prediction is right of any two. Where equals meet, as in the later rounds of a Swiss design, it is harder to predict;
-such rounds only help to tell the judge from chance.
+such rounds only help to tell the judge from chance. In that test, a prediction counts by how sure it is: by the
+predicted gap. A judge without any preference knows nothing of gaps, so that favours no outcome.
 """
 
 from __future__ import annotations
@@ -73,16 +74,18 @@ class _Concordance:
     """How many of two in a group are in the predicted order, less those that are not, and what that varies by.
 
     The variance is that of a judge without any preference: of a group, Kendall's. A pair that is judged in both orders
-    counts once, and its outcome might as well be the opposite.
+    counts once, and its outcome might as well be the opposite. The test is about the ``lead``: the same sum, with each
+    two counted by the gap between them.
     """
 
     def __init__(self) -> None:
         self.groups, self.shares = 0, Scores()
-        self._balance = self._variance = self._compared = 0.0
+        self._variance = self._compared = 0.0
+        self._lead = self._lead_variance = self._gaps = self._pairs = 0.0
 
     def add(self, rankings: Rankings, values: Floats) -> None:
         """Count all groups, and the share of predictions that were right in each."""
-        balances, compared, variances = np.zeros((3, rankings.judgments))
+        balances, leads, gaps_by, compared, variances, lead_variances = np.zeros((6, rankings.judgments))
         padded = np.append(values, np.nan)
         for block in rankings.blocks:
             predicted = padded[block.members]
@@ -90,14 +93,20 @@ class _Concordance:
                 gaps = predicted[ahead] - predicted[ahead + 1 :]
                 np.add.at(balances, block.units, block.weights * np.nansum(np.sign(gaps), axis=0))
                 np.add.at(compared, block.units, block.weights * (~np.isnan(gaps)).sum(axis=0))
+                np.add.at(leads, block.units, block.weights * np.nansum(gaps, axis=0))
+                np.add.at(gaps_by, block.units, block.weights * np.nansum(np.abs(gaps), axis=0))
             variances[block.units] = _variance_by_chance(predicted)
+            lead_variances[block.units] = _lead_variance_by_chance(predicted)
         there = compared > 0
-        right = balances[there] / compared[there]
+        right, lead = balances[there] / compared[there], leads[there] / compared[there]
         of_two = variances[there] <= 1
         self._compared += float(np.where(of_two, 1, compared[there]).sum())
         self.groups += len(right)
-        self._balance += float(np.where(of_two, right, balances[there]).sum())
         self._variance += float(np.where(of_two, right**2, variances[there]).sum())
+        self._lead += float(np.where(of_two, lead, leads[there]).sum())
+        self._lead_variance += float(np.where(of_two, lead**2, lead_variances[there]).sum())
+        self._gaps += float(gaps_by.sum())
+        self._pairs += float(compared.sum())
         for share in ((1 + right) / 2).tolist():
             self.shares.add(share)
 
@@ -105,22 +114,26 @@ class _Concordance:
         """Return what both have counted for a test."""
         both = _Concordance()
         both.groups = self.groups + others.groups
-        both._balance, both._variance = self._balance + others._balance, self._variance + others._variance
+        both._lead, both._lead_variance = self._lead + others._lead, self._lead_variance + others._lead_variance
+        both._gaps, both._pairs = self._gaps + others._gaps, self._pairs + others._pairs
         return both
 
     def interval(self) -> Interval | None:
         """Return an interval around the share of predictions that were right."""
         if self.groups >= _FEW:
             return self.shares.interval(LEVEL)
+        if not self._variance:  # all that was predicted are ties, of which nothing says how much they vary
+            return None
         share = self.shares.mean or 0.0
         half = z_quantile(LEVEL) * math.sqrt(self._variance) / self._compared / 2
         return Interval(low=max(share - half, 0.0), high=min(share + half, 1.0), method="kendall", level=LEVEL)
 
     def p_value(self) -> float:
         """Return how often a judge without any preference would be predicted as well as this one, or better."""
-        if not self._variance:
+        if not self._lead_variance:
             return 1.0
-        return NormalDist().cdf((1 - self._balance) / math.sqrt(self._variance))  # a step is 2, and half of it is 1
+        half_step = self._gaps / self._pairs  # two that change places change the lead by twice their gap
+        return NormalDist().cdf((half_step - self._lead) / math.sqrt(self._lead_variance))
 
 
 def _variance_by_chance(predicted: Floats) -> Floats:
@@ -135,6 +148,16 @@ def _variance_by_chance(predicted: Floats) -> Floats:
         alike = np.where(same, alike + 1, 1)
     less += _steps(alike)
     variances: Floats = (_steps(sizes) - less) / 18
+    return variances
+
+
+def _lead_variance_by_chance(predicted: Floats) -> Floats:
+    """Return the variance of the lead in each column, if its order were by lot: that of a linear rank statistic."""
+    there = ~np.isnan(predicted)
+    sizes = there.sum(axis=0)
+    means = np.nansum(predicted, axis=0) / np.maximum(sizes, 1)
+    squares = np.nansum((predicted - means) ** 2, axis=0)
+    variances: Floats = sizes * (sizes + 1) / 3 * squares
     return variances
 
 

@@ -13,7 +13,7 @@ import random
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeGuard, get_args
 
 from evenhand.domain.errors import ConfigError, did_you_mean
 from evenhand.evaluators.group_ranking import MOST_MEMBERS
@@ -29,6 +29,8 @@ DESIGNS: Final = get_args(DesignName)
 DEFAULT_DESIGN: Final = "swiss"
 DEFAULT_GROUP_SIZE: Final = 10
 DEFAULT_ROUNDS: Final[Mapping[str, int]] = {"swiss": 5, "random": 5, "staged": 3}
+# By then, intervals are as narrow as the judge's own inconsistency allows, and everybody has met everybody often.
+MOST_ROUNDS: Final = 1_000
 
 # A stage of so many groups is the last, and each before it is twice as large, up to this share of all.
 _LAST_STAGE_GROUPS: Final = 4
@@ -88,6 +90,9 @@ class RankingDesign:
             )
         if self.rounds is None:
             object.__setattr__(self, "rounds", DEFAULT_ROUNDS[self.name])
+        if _is_whole(self.rounds) and self.rounds > MOST_ROUNDS:
+            most = f"it must be {MOST_ROUNDS:,} or less: after so many, further ones change nothing"
+            raise ConfigError(f"rounds is {self.rounds:,}; {most}")
         for name, value in (("rounds", self.rounds), ("top", self.top)):
             if value is not None and not (_is_whole(value) and value >= 1):
                 raise ConfigError(f"{name} is {value!r:.80}; it must be a whole number, 1 or more")
@@ -158,7 +163,7 @@ class RankingDesign:
         if self.is_by_lot(number):
             chosen = chosen[np.argsort(np.asarray(lots)[chosen], kind="stable")]
         if self.in_pairs:
-            groups: Iterable[list[int]] = _pairs(chosen.tolist(), so_far)
+            groups: Iterable[list[int]] = _pairs(chosen.tolist(), so_far, nobody_rests=number == 0)
         else:
             if self.is_by_lot(number) and so_far.together:
                 chosen = chosen[_dealt(so_far.together[-1][chosen])]
@@ -197,7 +202,7 @@ class RankingDesign:
         Only then borders can be chosen; without, neighbours in strength might be parted for ever.
         """
         if self.in_pairs:
-            return count // _PAIR
+            return math.ceil(count / _PAIR) if number == 0 else count // _PAIR
         groups = math.ceil(count / self.group_size) if count >= _PAIR else 0
         if self.is_by_lot(number) or groups < _PAIR or ((self.rounds or 0) - number) % 2 == 0:
             return groups
@@ -232,21 +237,31 @@ def _dealt(last: Numbers) -> Numbers:
 
 
 def _shown_order(group: Sequence[int], so_far: SoFar, lots: Sequence[float]) -> list[int]:
-    """Order a group: by lot, but whoever was shown by lot the last time is shown the other way round now.
+    """Order a group: by lot, but whoever was shown in one half by lot the last time is in the other half now.
 
-    So early and late are balanced over each two rounds, and still have nothing to do with how good anybody is.
+    So early and late are balanced over each two rounds, and still have nothing to do with how good anybody is. Within
+    the half it is by lot: if the order was reversed, those at the ends would be there twice, and a judge that favours
+    both ends would seem to agree with itself.
     """
 
     def early(member: int) -> float:
-        return so_far.shown[member] if so_far.ranked[member] % 2 else lots[member] - 0.5
+        lot = lots[member] - 0.5
+        if so_far.ranked[member] % 2 and so_far.shown[member]:
+            return math.copysign(lot / 2 + 0.25, so_far.shown[member])
+        return lot
 
     return sorted(group, key=lambda member: (early(member), lots[member]))
 
 
-def _pairs(lined_up: Sequence[int], so_far: SoFar) -> list[list[int]]:
-    """Pair each with the next it met least often; of an odd number, one of those who were ranked most often rests."""
+def _pairs(lined_up: Sequence[int], so_far: SoFar, *, nobody_rests: bool) -> list[list[int]]:
+    """Pair each with the next it met least often; of an odd number, one of those who were ranked most often rests.
+
+    Or ``nobody_rests``, as in the first round, which has to contain every profile: then the first is in two pairs.
+    """
     waiting = list(lined_up)
-    if len(waiting) % 2:
+    if len(waiting) % 2 and nobody_rests:
+        waiting.append(waiting[0])
+    elif len(waiting) % 2:
         waiting.remove(max(waiting, key=so_far.ranked.__getitem__))
     pairs = []
     while waiting:
@@ -260,5 +275,5 @@ def _pairs(lined_up: Sequence[int], so_far: SoFar) -> list[list[int]]:
     return pairs
 
 
-def _is_whole(value: object) -> bool:
+def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)

@@ -100,7 +100,8 @@ class Entrants:
         rows = ((each.number, json.dumps([each.id, each.text, each.attributes])) for each in entrants)
         try:
             self._database.execute("BEGIN")
-            self._database.executemany("INSERT INTO entrants VALUES (?, ?)", rows)
+            # A profile may be in two pairs of the first round, from which a run that goes on reads it.
+            self._database.executemany("INSERT OR IGNORE INTO entrants VALUES (?, ?)", rows)
             self._database.execute("COMMIT")
             ((self.count,),) = self._database.execute("SELECT COUNT(*) FROM entrants")
         except BaseException:

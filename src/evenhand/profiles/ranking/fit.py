@@ -21,7 +21,7 @@ from evenhand.profiles.ranking.preference_cycles import cycles_beyond_noise
 from evenhand.profiles.ranking.result import DRAWS, LEVEL, Places, PositionBias, Ranks
 from evenhand.profiles.ranking.tally import Tally
 from evenhand.stats.intervals import Scores
-from evenhand.stats.strength_posterior import as_independent, learned_fit, rank_spans, ranks_of
+from evenhand.stats.strength_posterior import as_independent, learned_fit, rank_spans, ranks_of, replies_together
 
 if TYPE_CHECKING:
     from evenhand.stats.rankings import Numbers
@@ -70,7 +70,9 @@ class _Fit:
     def __init__(self, participants: _Participants, tally: Tally, design: RankingDesign) -> None:
         self._participants, self._tally, self._seed = participants, tally, design.seed
         self._numbers, self._apart = _compared(tally)
-        self._rankings = as_independent(tally.rankings(self._numbers))
+        rankings = tally.rankings(self._numbers)
+        self._together = replies_together(rankings)
+        self._rankings = as_independent(rankings, self._together)
         self._fitted = learned_fit(self._rankings)
         judged = bool(self._rankings.blocks) and self._rankings.judgments >= _LEAST_GROUPS
         self._spans = (
@@ -86,16 +88,18 @@ class _Fit:
 
     def ranks(self) -> Ranks:
         """Return everything that is said of the ranking."""
-        tally = self._tally
+        tally, blamed = self._tally, _blamed(self._tally)
         shown_cycles, inside = self._cycles()
         return Ranks(
             profiles=self._places(),
             groups=tally.groups,
             rounds=tally.rounds,
             failed=tally.failures,
-            apart=tuple(tuple(self._participants.names[number] for number in one.tolist()) for one in self._apart),
-            refused=tuple(self._participants.names[number] for number in sorted(tally.failed_groups.to_blame)),
+            apart=tuple(self._named(one) for one in self._apart),
+            refused=self._named(np.setdiff1d(blamed, self._numbers)),
+            partly_refused=self._named(np.intersect1d(blamed, self._numbers)),
             pending=tally.pending,
+            only_ties=tally.only_ties,
             total_retries=tally.retries,
             errors=tuple(tally.errors),
             agreement=self._agreement,
@@ -104,6 +108,9 @@ class _Fit:
             cycles=shown_cycles,
             in_cycles=inside,
         )
+
+    def _named(self, numbers: Numbers) -> tuple[str, ...]:
+        return tuple(self._participants.names[number] for number in numbers.tolist())
 
     def _places(self) -> Places:
         """Return all in order: those who were ranked, the best first; then those who were not; ties by id."""
@@ -168,7 +175,7 @@ class _Fit:
 
     def _cycles(self) -> tuple[tuple[tuple[str, ...], ...], int]:
         """Find some cycles among the best that noise does not explain, and how many profiles are in any."""
-        found = cycles_beyond_noise(self._rankings, self._fitted, seed=self._seed)
+        found = cycles_beyond_noise(self._rankings, self._fitted, together=self._together, seed=self._seed)
         names = self._participants.names
         shown = tuple(tuple(names[self._numbers[place]] for place in cycle) for cycle in found.cycles)
         return shown, found.inside
@@ -179,7 +186,7 @@ class _Fit:
         So all of a tier are told apart from those two tiers on. A judge that may as well shuffle has none.
         """
         tiers = np.zeros(len(order), dtype=np.int32)
-        if self._spans is None or self._agreement.beats_chance is False:
+        if self._spans is None or self._agreement.beats_chance is False or self._tally.only_ties:
             return tiers
         strengths, variances = self._fitted.values[order], self._spans.errors[order] ** 2
         tier, first = 0, 0
@@ -194,17 +201,24 @@ class _Fit:
 def _compared(tally: Tally) -> tuple[Numbers, list[Numbers]]:
     """Return those that were compared with each other, if only by way of others; and the sets that were not.
 
-    Ranks compare all with all, so there are none between sets. The set with more than half of all has ranks.
+    Ranks compare all with all, so there are none between sets. The set with more than half of all has ranks. Those who
+    are to blame for failures do not count: without a rank they are refused, and no round would connect them.
     """
     ranked = np.flatnonzero(np.array(tally.ranked))
     labels = tally.rankings(ranked).sets()
     sets = [ranked[labels == label] for label in np.unique(labels)]
     if len(sets) < 2:
         return ranked, []
-    largest = max(sets, key=len)
-    if 2 * len(largest) <= len(ranked):
-        return ranked[:0], sets
-    return largest, [one for one in sets if one is not largest]
+    blameless = [np.setdiff1d(one, _blamed(tally)) for one in sets]
+    sizes = [len(one) for one in blameless]
+    largest = int(np.argmax(sizes))
+    if 2 * sizes[largest] <= sum(sizes):
+        return ranked[:0], [one for one in blameless if len(one)]
+    return sets[largest], [one for place, one in enumerate(blameless) if len(one) and place != largest]
+
+
+def _blamed(tally: Tally) -> Numbers:
+    return np.array(sorted(tally.failed_groups.to_blame), dtype=np.int64)
 
 
 def _ordered(ranks: Numbers, names: Sequence[str]) -> Numbers:

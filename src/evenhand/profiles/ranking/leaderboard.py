@@ -11,8 +11,16 @@ from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.job import design_of
 from evenhand.profiles.ranking.profile_view import ProfileView, profile_views, short_attributes
 from evenhand.profiles.ranking.result import RankedProfile, Ranks
-from evenhand.profiles.ranking.sentences import blocks, share_text, shown_profiles, span_text
-from evenhand.reports.blocks import Grid
+from evenhand.profiles.ranking.sentences import (
+    IN_NO_ORDER,
+    WITHOUT_ORDER,
+    further,
+    headline,
+    share_text,
+    shown_profiles,
+    span_text,
+    standing,
+)
 from evenhand.reports.html.charts import Axis, interval_mark
 from evenhand.reports.html.forest import forest, shown
 from evenhand.reports.html.markup import tag
@@ -32,25 +40,27 @@ def section(report: Report, ranks: Ranks) -> Markup:
     The groups are read for the texts of the profiles that are shown, and no other text is kept.
     """
     design = design_of(report.run.definition)
-    first, *others = (shown(block) for block in blocks(ranks, design, most=MOST_DRAWN) if not isinstance(block, Grid))
-    return tag("section", first, _leaderboard(report, ranks, design), *_slots(ranks), *others,
-               class_="outcome leaderboard")  # fmt: skip
-
-
-def _leaderboard(report: Report, ranks: Ranks, design: RankingDesign) -> Markup:
-    """Draw the ranks of the best on a common scale, the first on the left."""
     best = shown_profiles(ranks, design, most=MOST_DRAWN)
+    first = tag("p", headline(ranks), class_=None if ranks.has_order else "unfinished")
+    others = map(shown, further(ranks, design, len(best)))
+    return tag("section", first, _leaderboard(report, ranks, design, best), *_slots(ranks), *others,
+               class_=f"outcome leaderboard{'' if ranks.has_order else ' unordered'}")  # fmt: skip
+
+
+def _leaderboard(report: Report, ranks: Ranks, design: RankingDesign, best: Sequence[RankedProfile]) -> Markup:
+    """Draw the ranks of the best on a common scale, the first on the left."""
     last = max(
         [*(profile.interval[1] for profile in best if profile.interval), *(profile.rank or 1 for profile in best), 2]
     )
     axis = Axis(left=1, right=last)
-    headings = ["profile", "rank", "95 %", "tier", "strength"]
+    headings = ["profile", "rank", "95%", "tier", "strength"]
     if design.in_pairs:
-        headings += ["wins", "95 %", "wins, length-adjusted"]
+        headings += ["wins", "95%", "wins, length-adjusted"]
     rows = [(profile.id, _rank_mark(profile, axis), _numbers(profile, design)) for profile in best]
     return tag(
         "div",
-        tag("h2", "Leaderboard"),
+        tag("h2", "Leaderboard" if ranks.has_order else WITHOUT_ORDER),
+        None if ranks.has_order else tag("p", f"{IN_NO_ORDER[:1].upper()}{IN_NO_ORDER[1:]}.", class_="note"),
         *_note(len(best)),
         forest(headings, rows, f"1 to {last:,}", below=list(_below(report, best[:MOST_WITH_TEXT]))),
     )
@@ -78,12 +88,7 @@ def _below(report: Report, profiles: Sequence[RankedProfile]) -> Iterator[Markup
 
 
 def _rank_mark(profile: RankedProfile, axis: Axis) -> Markup:
-    label = (
-        f"{profile.id}: no rank"
-        if profile.rank is None
-        else f"{profile.id}: rank {profile.rank}, 95 %: {span_text(profile)}"
-    )
-    return interval_mark(label, profile.rank, profile.interval, axis)
+    return interval_mark(standing(profile), profile.rank, profile.interval, axis)
 
 
 def _numbers(profile: RankedProfile, design: RankingDesign) -> list[str]:

@@ -2,12 +2,14 @@
 
 A judge that errs now and then puts nearly everybody into some cycle. So three that go round in a circle are counted,
 by how often each was preferred to the next, and the same count is made of rankings that are simulated from the fit,
-in which there is one order and noise. Only a judge that goes round more than all of these is said to.
+in which there is one order and noise. Only a judge that goes round more than all of these is said to. Of a pair, the
+second reply may repeat the noise of the first: that of the simulated judge does so as often.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -31,8 +33,11 @@ class Cycles(NamedTuple):
     inside: int = 0
 
 
-def cycles_beyond_noise(rankings: Rankings, fitted: Strengths, *, seed: int = 0) -> Cycles:
-    """Find cycles among the best, if there are more than the noise of the fit explains."""
+def cycles_beyond_noise(rankings: Rankings, fitted: Strengths, *, together: float = 0.0, seed: int = 0) -> Cycles:
+    """Find cycles among the best, if there are more than the noise of the fit explains.
+
+    ``together`` is the correlation of the noise in both orders of a pair.
+    """
     best = np.sort(np.argsort(-fitted.values, kind="stable")[:MOST_IN_CYCLES])
     preferred = _preferences(rankings.blocks, best, rankings.count)
     around = _around(preferred)
@@ -41,13 +46,18 @@ def cycles_beyond_noise(rankings: Rankings, fitted: Strengths, *, seed: int = 0)
         return Cycles()
     chance = np.random.default_rng(seed)
     for _ in range(_SIMULATED):
-        simulated = [_simulated(block, fitted, chance) for block in rankings.blocks]
+        simulated = _simulated(rankings, fitted, 0.0, chance)
         if float(_around(_preferences(simulated, best, rankings.count)).sum()) >= total:
             return Cycles()
+    if together:
+        against = _against(rankings.blocks, fitted, best)
+        for _ in range(_SIMULATED):
+            if _against(_simulated(rankings, fitted, together, chance), fitted, best) >= against:
+                return Cycles()
     return Cycles(_clearest(preferred, around, best), int((around.sum(axis=0) > 0).sum()))
 
 
-def _preferences(blocks: list[Block] | tuple[Block, ...], among: Numbers, count: int) -> Floats:
+def _preferences(blocks: Iterable[Block], among: Numbers, count: int) -> Floats:
     """Return how much more often each of some was preferred to each other than the other way round; 0 if less."""
     place = np.full(count + 1, -1)
     place[among] = np.arange(len(among))
@@ -61,18 +71,44 @@ def _preferences(blocks: list[Block] | tuple[Block, ...], among: Numbers, count:
     return preferences
 
 
+def _against(blocks: Iterable[Block], fitted: Strengths, among: Numbers) -> float:
+    """Return how much of what was preferred of two goes against the fit in one and the same way.
+
+    That is the largest singular value of what the fit leaves unexplained. Noise that is repeated goes every way.
+    """
+    place = np.full(len(fitted.values) + 1, -1)
+    place[among] = np.arange(len(among))
+    rest = np.zeros((len(among), len(among)))
+    for block in blocks:
+        better, worse = place[block.members]
+        gaps = fitted.values[block.members[0]] - fitted.values[block.members[1]]
+        gaps += fitted.position * (block.slots[0] - block.slots[1])
+        both = (better >= 0) & (worse >= 0)
+        np.add.at(rest, (better[both], worse[both]), (block.weights / (1 + np.exp(np.clip(gaps, -500, 500))))[both])
+    return float(np.linalg.norm(rest - rest.T, 2))
+
+
 def _around(preferred: Floats) -> Floats:
     """Return for each preference how much leads back from the second to the first by way of a third."""
     around: Floats = preferred * (preferred @ preferred).T
     return around
 
 
-def _simulated(block: Block, fitted: Strengths, chance: np.random.Generator) -> Block:
+def _simulated(rankings: Rankings, fitted: Strengths, together: float, chance: np.random.Generator) -> Iterator[Block]:
     """Rank the members of each group anew, as the fit says they would be."""
-    utilities = np.append(fitted.values, -np.inf)[block.members] + fitted.position * block.slots
-    order = np.argsort(-(utilities + chance.gumbel(size=utilities.shape)), axis=0)
-    members = np.take_along_axis(block.members, order, axis=0)
-    return block._replace(members=members, slots=np.take_along_axis(block.slots, order, axis=0))
+    values = np.append(fitted.values, -np.inf)
+    repeats = chance.random(rankings.judgments) < together
+    repeated = chance.logistic(size=rankings.judgments)
+    for block in rankings.blocks:
+        utilities = values[block.members] + fitted.position * block.slots
+        noise = chance.gumbel(size=utilities.shape)
+        if together:  # then all rankings are pairs; the noise is what it adds for the member with the lower number
+            for_lower = np.where(block.members[0] < block.members[1], 1, -1) * repeated[block.units]
+            again = np.stack((for_lower, np.zeros_like(for_lower)))
+            noise = np.where(repeats[block.units], again, noise)
+        order = np.argsort(-(utilities + noise), axis=0)
+        members = np.take_along_axis(block.members, order, axis=0)
+        yield block._replace(members=members, slots=np.take_along_axis(block.slots, order, axis=0))
 
 
 def _clearest(preferred: Floats, around: Floats, among: Numbers) -> tuple[tuple[int, ...], ...]:

@@ -10,20 +10,21 @@ from typing import Any, Final, TextIO
 from evenhand.profiles.ranking.fit import ranks_from
 from evenhand.profiles.ranking.job import design_of
 from evenhand.profiles.ranking.result import Ranks
-from evenhand.profiles.ranking.sentences import LONGEST_ID, MOST_SHOWN, blocks, headline
+from evenhand.profiles.ranking.sentences import LONGEST_ID, MOST_SHOWN, WITHOUT_ORDER, blocks, headline, notes
 from evenhand.reports.blocks import Block, Sentences, as_markdown, as_report
 from evenhand.reports.csv import cell
 from evenhand.reports.effort import effort_sentence
 from evenhand.reports.json import SCHEMA_VERSION, run_row
+from evenhand.reports.junit import write_junit
 from evenhand.reports.phrases import counted, judges_phrase
 from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import escaped, plain, strict_json
 
 # Of more groups, a fit takes longer than a line is worth.
-_MOST_FITTED_FOR_A_LINE: Final = 500
+MOST_FITTED_FOR_A_LINE: Final = 500
 COLUMNS: Final = (
     "rank", "low", "high", "tier", "id", "strength", "groups", "failures", "win_rate", "win_rate_low", "win_rate_high",
-    "win_rate_without_length", "attributes",
+    "win_rate_without_length", "note", "attributes",
 )  # fmt: skip
 
 
@@ -47,11 +48,11 @@ def in_short(report: Report) -> str:
 
     A line that is printed by the way, as in a debugger, must not wait for a fit that takes seconds.
     """
-    if (groups := report.summary.cases.n) > _MOST_FITTED_FOR_A_LINE:
+    if (groups := report.summary.cases.n) > MOST_FITTED_FOR_A_LINE:
         return f"a ranking of {counted(groups, 'group')}"
     ranks = ranks_of(report)
     led = ""
-    if ranks.order and ranks.agreement.beats_chance is not False:
+    if ranks.has_order:
         led = f", led by {', '.join(plain(identity, LONGEST_ID) for identity in ranks.order[:3])}"
     tiers = f" in {counted(ranks.tiers, 'tier')}" if ranks.tiers else ""
     return f"{counted(len(ranks.order), 'profile')}{tiers}{led}; {headline(ranks)}"
@@ -65,15 +66,17 @@ def rows(report: Report) -> dict[str, Any]:
 
 
 def write(report: Report, path: str | Path) -> None:
-    """Write the ranking to a file, whole or not at all; a JUnit file is about groups, as that of every run is."""
+    """Write the ranking to a file, whole or not at all; the cases of a JUnit file are groups, as in every run."""
     write_report(report, path, instead=WRITERS)
 
 
 def _write_csv(report: Report, out: TextIO) -> None:
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(COLUMNS)
-    for profile in ranks_of(report).profiles:
-        row = profile.as_dict()
+    ranks = ranks_of(report)
+    about = notes(ranks)
+    for profile in ranks.listed:
+        row = {**profile.as_dict(), "note": about.get(profile.id, "")}
         row["low"], row["high"] = profile.interval or (None, None)
         around = profile.win_rate_interval
         row["win_rate_low"], row["win_rate_high"] = (None, None) if around is None else (around.low, around.high)
@@ -81,7 +84,7 @@ def _write_csv(report: Report, out: TextIO) -> None:
 
 
 def _write_jsonl(report: Report, out: TextIO) -> None:
-    out.writelines(strict_json(profile.as_dict()) + "\n" for profile in ranks_of(report).profiles)
+    out.writelines(strict_json(profile.as_dict()) + "\n" for profile in ranks_of(report).listed)
 
 
 def _write_json(report: Report, out: TextIO) -> None:
@@ -91,6 +94,14 @@ def _write_json(report: Report, out: TextIO) -> None:
 
 def _write_markdown(report: Report, out: TextIO) -> None:
     out.write(f"# {escaped(_title(report, None), None)}\n{as_markdown(_blocks(report, most=None))}")
+
+
+def _write_junit(report: Report, out: TextIO) -> None:
+    """Write the groups as those of every run are, and below them what every other format says of the whole."""
+    said = (block for block in _blocks(report) if isinstance(block, Sentences) and block.title != WITHOUT_ORDER)
+    lines = (line for block in said for line in block.lines)
+    has_order = str(ranks_of(report).has_order).lower()
+    write_junit(report, out, properties={"has_order": has_order}, notes=[plain(line, None) for line in lines])
 
 
 def _write_html(report: Report, out: TextIO) -> None:
@@ -107,6 +118,7 @@ WRITERS: Final[dict[str, Writer]] = {
     "jsonl": _write_jsonl,
     "json": _write_json,
     "md": _write_markdown,
+    "xml": _write_junit,
     "html": _write_html,
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from evenhand.domain.summary import Interval
@@ -123,6 +123,27 @@ class Places(Sequence[RankedProfile]):
         return int((self.tiers == (tier or 0)).sum())
 
 
+class InNoOrder(Sequence[RankedProfile]):
+    """The same profiles by their ids, and without ranks and tiers: there is no order, and none is shown."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._by_id = sorted(range(len(places)), key=places.ids.__getitem__)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    @overload
+    def __getitem__(self, index: int) -> RankedProfile: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[RankedProfile, ...]: ...
+    def __getitem__(self, index: int | slice) -> RankedProfile | tuple[RankedProfile, ...]:
+        places = self._by_id[index]
+        if isinstance(places, int):
+            return replace(self._places[places], rank=None, tier=None)
+        return tuple(replace(self._places[place], rank=None, tier=None) for place in places)
+
+
 LEVEL: Final = 0.95
 # Strengths are drawn so often from what the evidence leaves possible.
 DRAWS: Final = 200
@@ -211,8 +232,9 @@ class Ranks:
     preferred to the next and the last to the first, out of ``in_cycles`` profiles among the best 500; both are empty
     where the judge's noise explains them. ``groups`` counts those that were formed so far, in so many ``rounds``,
     ``failed`` where the judge failed, and ``pending`` those not judged yet. The judge ``refused`` some profiles
-    even beside one that it had ranked before. Those that are ``apart`` were compared within their set only, and have no
-    joint ranks. ``errors`` has the id of a group and what went wrong, of the first fifty that failed.
+    even beside one that it had ranked before, and they have no rank; those that are ``partly_refused`` have one from
+    other groups. Or it called every pair a tie (``only_ties``). Those that are ``apart`` were compared within their set
+    only, and have no joint ranks. ``errors`` has the id of a group and what went wrong, of the first fifty that failed.
     """
 
     profiles: Places
@@ -220,7 +242,9 @@ class Ranks:
     rounds: int
     failed: int
     pending: int
+    only_ties: bool
     refused: tuple[str, ...]
+    partly_refused: tuple[str, ...]
     apart: tuple[tuple[str, ...], ...]
     total_retries: int
     errors: tuple[tuple[str, str], ...]
@@ -236,6 +260,16 @@ class Ranks:
         return self.profiles.order
 
     @property
+    def has_order(self) -> bool:
+        """Whether there is an order: not where a judge might as well have shuffled, or called every pair a tie."""
+        return bool(self.order) and self.agreement.beats_chance is not False and not self.only_ties
+
+    @property
+    def listed(self) -> Sequence[RankedProfile]:
+        """The profiles as people see them: the best first; without an order by their ids, without ranks and tiers."""
+        return self.profiles if self.has_order else InNoOrder(self.profiles)
+
+    @property
     def tiers(self) -> int:
         """How many tiers can be told apart."""
         return self.profiles.last_tier
@@ -244,10 +278,12 @@ class Ranks:
         """Return what is said of the whole as plain JSON values."""
         return {
             "order": list(self.order),
+            "has_order": self.has_order,
             "groups": self.groups,
             "failed_groups": self.failed,
             "pending_groups": self.pending,
             "refused": list(self.refused),
+            "partly_refused": list(self.partly_refused),
             "apart": [list(one) for one in self.apart],
             "total_retries": self.total_retries,
             "errors": [{"group": group, "error": error} for group, error in self.errors],

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.length import LEAST_PROFILES
 from evenhand.profiles.ranking.result import CHANCE, MOST_IN_CYCLES, Agreement, RankedProfile, Ranks
 from evenhand.reports.blocks import Block, Grid, Sentences
-from evenhand.reports.phrases import NONE, counted, interval_text, score_text
+from evenhand.reports.phrases import NONE, counted, interval_text, score_text, signed_text
 from evenhand.reports.safe_text import plain
 from evenhand.stats.bias import SIGN
 
 MOST_SHOWN: Final = 50
 LONGEST_ID: Final = 60
+# What profiles are headed by where there is no leaderboard, and why.
+WITHOUT_ORDER: Final = "Profiles"
+IN_NO_ORDER: Final = "in the order of their ids, which says nothing about how good they are"
 _FAILED_SHOWN: Final = 10
 _SETS_SHOWN: Final = 3
 _ERROR: Final = 200
@@ -23,10 +26,16 @@ _ERROR: Final = 200
 def blocks(ranks: Ranks, design: RankingDesign, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
     """Yield the blocks in the order in which they are read: the order, and then how far it can be trusted."""
     yield Sentences(lines=(headline(ranks),))
+    if not ranks.has_order:
+        yield Sentences(title=WITHOUT_ORDER, lines=(IN_NO_ORDER,))
     shown = shown_profiles(ranks, design, most=most)
     yield Grid(headings=_headings(design), rows=tuple(_row(profile, design) for profile in shown), words=("profile",))
-    left = len(ranks.profiles) - len(shown)
-    if left:
+    yield from further(ranks, design, len(shown))
+
+
+def further(ranks: Ranks, design: RankingDesign, shown: int) -> Iterator[Block]:
+    """Yield what is read below the profiles, of which so many are shown."""
+    if left := len(ranks.profiles) - shown:
         yield Sentences(lines=(f"and {counted(left, 'more profile')}; a file (-o ranking.csv) lists all of them",))
     yield about(ranks, design)
     yield trust(ranks)
@@ -44,12 +53,14 @@ def trust(ranks: Ranks) -> Sentences:
 
 def shown_profiles(ranks: Ranks, design: RankingDesign, *, most: int | None) -> tuple[RankedProfile, ...]:
     """Return the profiles that a short report shows: the top that was asked for, or the first ones."""
-    return ranks.profiles[: None if most is None else design.top or most]
+    if most is not None and ranks.has_order and design.top:
+        most = design.top
+    return tuple(ranks.listed[:most])
 
 
 def _headings(design: RankingDesign) -> tuple[str, ...]:
-    rates = ("wins", "95 %", "wins, length-adjusted") if design.in_pairs else ()
-    return ("rank", "95 %", "tier", "profile", "strength", *rates, "groups")
+    rates = ("wins", "95%", "wins, length-adjusted") if design.in_pairs else ()
+    return ("rank", "95%", "tier", "profile", "strength", *rates, "groups")
 
 
 def _row(profile: RankedProfile, design: RankingDesign) -> tuple[str, ...]:
@@ -78,30 +89,56 @@ def span_text(profile: RankedProfile) -> str:
     return NONE if profile.interval is None else f"{profile.interval[0]:,}–{profile.interval[1]:,}"
 
 
+def standing(profile: RankedProfile) -> str:
+    """Say what is drawn of a profile: its rank, and the interval around it."""
+    rank = "no rank" if profile.rank is None else f"rank {profile.rank:,}"
+    around = "" if profile.interval is None and profile.rank is None else f", 95%: {span_text(profile)}"
+    return f"{profile.id}: {rank}{around}"
+
+
 def share_text(share: float | None) -> str:
     """Write a share in percent."""
     return NONE if share is None else f"{share:.0%}"
 
 
+def notes(ranks: Ranks) -> Mapping[str, str]:
+    """Return what is to be known of single profiles, by id: why they have no rank, or what their rank is worth."""
+    found = dict.fromkeys(ranks.profiles.without_rank, "not ranked yet" if ranks.pending else "not ranked")
+    found |= {identity: "not compared with the others" for one in ranks.apart for identity in one}
+    found |= dict.fromkeys(ranks.refused, "refused by the judge")
+    if not ranks.has_order:
+        found |= dict.fromkeys(ranks.order, "no order found")
+    return found | dict.fromkeys(ranks.partly_refused, "ranked in some groups, refused in another")
+
+
 def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
-    planned = ranks.groups + sum(design.group_counts(len(ranks.profiles))[ranks.rounds :])
-    judged = ranks.groups - ranks.pending - ranks.failed
-    groups = counted(planned, "group") if judged == planned else f"{judged:,} of {counted(planned, 'group')}"
-    summary = f"{counted(len(ranks.order), 'profile')} ranked in {groups}"
-    if ranks.tiers:
-        tiers = f", {ranks.tiers:,} tiers that can be told apart"
-        summary += tiers if ranks.tiers > 1 else ", all in one tier: none can be told apart from the first"
-    elif ranks.agreement.beats_chance is False:
-        summary += ", no tiers: the order may be chance"
-    yield summary
-    if (left := planned - judged - ranks.failed) > 0:
+    yield f"{_ranked(ranks, design)}{_tiers_phrase(ranks)}"
+    if (left := _planned(ranks, design) - _judged(ranks) - ranks.failed) > 0:
         yield f"{counted(left, 'group')} not judged yet; the ranking may change"
     if ranks.failed:
         group, error = ranks.errors[0]
         failed = f"{counted(ranks.failed, 'failed group')} left out; {group}: {plain(error, _ERROR)}"
         yield f"{failed} (evenhand resume --retry-errors asks again)"
+    yield from _lacking(ranks)
+    if ranks.total_retries:
+        yield f"{counted(ranks.total_retries, 'reply', 'replies')} could not be used; the judge was asked again"
+
+
+def _tiers_phrase(ranks: Ranks) -> str:
+    if ranks.tiers > 1:
+        return f", {ranks.tiers:,} tiers"
+    if ranks.tiers:
+        return ", all in one tier: none can be told apart from the first"
+    return ", no ranks and no tiers: no order was found" if ranks.order and not ranks.has_order else ""
+
+
+def _lacking(ranks: Ranks) -> Iterator[str]:
+    """Say which profiles have no rank, or no interval, and why."""
     if ranks.refused:
-        yield f"refused by the judge, even beside a profile that it had ranked before: {_names(ranks.refused)}"
+        yield f"the judge refused these profiles, even next to one it had already ranked: {_names(ranks.refused)}"
+    if ranks.partly_refused:
+        ranked = "ranked in some groups, refused in another, and therefore in no further ones"
+        yield f"{ranked}: {_names(ranks.partly_refused)}"
     if ranks.apart:
         yield _apart_sentence(ranks)
     refused = frozenset(ranks.refused).union(*ranks.apart)
@@ -109,21 +146,41 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
         yield f"unranked, because none of their groups was ranked: {_names(unranked)}"
     if ranks.profiles.without_interval:
         yield "no interval where a profile was in fewer than two groups; more rounds give one"
-    if ranks.total_retries:
-        yield f"{counted(ranks.total_retries, 'reply', 'replies')} could not be used; the judge was asked again"
+
+
+def in_few_words(ranks: Ranks, design: RankingDesign) -> str:
+    """Return what came of a ranking, for a list of runs."""
+    if ranks.order and not ranks.has_order:
+        return f"{counted(len(ranks.order), 'profile')}, no order found"
+    return _ranked(ranks, design)
+
+
+def _ranked(ranks: Ranks, design: RankingDesign) -> str:
+    planned, judged = _planned(ranks, design), _judged(ranks)
+    groups = counted(planned, "group") if judged == planned else f"{judged:,} of {counted(planned, 'group')}"
+    verb = "compared" if ranks.order and not ranks.has_order else "ranked"
+    return f"{counted(len(ranks.order), 'profile')} {verb} in {groups}"
+
+
+def _planned(ranks: Ranks, design: RankingDesign) -> int:
+    return ranks.groups + sum(design.group_counts(len(ranks.profiles))[ranks.rounds :])
+
+
+def _judged(ranks: Ranks) -> int:
+    return ranks.groups - ranks.pending - ranks.failed
 
 
 def _apart_sentence(ranks: Ranks) -> str:
     sets = "; ".join(_names(one) for one in ranks.apart[:_SETS_SHOWN])
-    more = f"; and {len(ranks.apart) - _SETS_SHOWN:,} more sets" if len(ranks.apart) > _SETS_SHOWN else ""
+    left = len(ranks.apart) - _SETS_SHOWN
+    more = f"; and {counted(left, 'more set')}" if left > 0 else ""
     if ranks.order:
         count = counted(sum(map(len, ranks.apart)), "profile")
         apart = f"{count} without a rank, because they were compared with none of the others"
     else:
-        apart = (
-            f"no ranks: the profiles are in {len(ranks.apart):,} sets, and none was compared with one of another set"
-        )
-    return f"{apart}: {sets}{more}; more rounds join them"
+        sets_of_all = f"no ranks: the profiles are in {counted(len(ranks.apart), 'set')}"
+        apart = f"{sets_of_all}, and no profile was compared with one from another set"
+    return f"{apart}: {sets}{more}; more rounds would connect them"
 
 
 def _names(ids: Sequence[str]) -> str:
@@ -134,11 +191,17 @@ def _names(ids: Sequence[str]) -> str:
 def headline(ranks: Ranks) -> str:
     """Return what has to be known before anything else: whether there is an order at all."""
     agreement = ranks.agreement
+    if not _judged(ranks):
+        return "nothing was ranked yet" if ranks.pending else "nothing was ranked: every group failed"
+    if ranks.apart and not ranks.order:
+        return "no order: no set of profiles that were compared with each other has more than half of them"
+    if ranks.only_ties:
+        return "no order: the judge called every pair a tie"
     if agreement.share is None:
-        return "whether the judge agrees with itself is unknown: it takes two rounds or more to tell"
+        return "too few judged groups to tell whether the judge is consistent"
     if agreement.beats_chance:
         return f"the judge agrees with itself from round to round on {_predicted(agreement)}"
-    told = "the judge cannot be told from one that shuffles"
+    told = "the judge's order cannot be distinguished from chance"
     if ranks.position.found:
         told = "the judge goes by the position in which a profile is shown, and otherwise might as well shuffle"
     return f"no order: {told}. From round to round it agrees with itself on {_predicted(agreement)}"
@@ -149,10 +212,11 @@ def _predicted(agreement: Agreement) -> str:
     interval = "" if around is None else f" [{around.low:.0%}, {around.high:.0%}]"
     basis = counted(agreement.groups, "group")
     if agreement.p is not None:
-        over = "" if agreement.tested == agreement.groups else f" formed at random; over all {agreement.tested}"
-        basis += f"{over}, {p_text(agreement.p)}"
+        if agreement.tested != agreement.groups:
+            basis = f"{counted(agreement.groups, 'random group')}; all {counted(agreement.tested, 'group')}"
+        basis += f": {p_text(agreement.p)}"
         basis += "" if agreement.beats_chance else f"; it takes p < {agreement.significance_level:g}"
-    return f"{agreement.share:.0%}{interval} of pairs, where chance is {CHANCE:.0%} ({basis})"
+    return f"{agreement.share:.0%}{interval} of pairs; chance would give {CHANCE:.0%} ({basis})"
 
 
 def p_text(p: float) -> str:
@@ -161,14 +225,19 @@ def p_text(p: float) -> str:
 
 
 def _trust(ranks: Ranks) -> Iterator[str]:
+    if not _judged(ranks):
+        yield "nothing can be said: no group was ranked"
+        return
     yield position_sentence(ranks)
     yield _length_sentence(ranks)
     if ranks.cycles:
         way = " > ".join(plain(identity, LONGEST_ID) for identity in (*ranks.cycles[0], ranks.cycles[0][0]))
         best = min(MOST_IN_CYCLES, len(ranks.order))
         yield f"cycles: more than noise explains; {ranks.in_cycles:,} of the best {best:,} are in one, such as {way}"
-    else:
+    elif ranks.order:
         yield "cycles: none beyond what noise explains"
+    else:
+        yield "cycles: cannot tell; nothing has a rank"
 
 
 def _length_sentence(ranks: Ranks) -> str:
@@ -177,8 +246,8 @@ def _length_sentence(ranks: Ranks) -> str:
     low, high = ranks.length.interval
     outcome = "only reading the texts shows whether this is deserved" if ranks.length.found else "no effect found"
     return (
-        f"length: doubling the length of a text changes its strength by {ranks.length.doubling:+.2f} "
-        f"[{low:+.2f}, {high:+.2f}]; {outcome}"
+        f"length: doubling the length of a text changes its strength by {signed_text(ranks.length.doubling)} "
+        f"[{signed_text(low)}, {signed_text(high)}]; {outcome}"
     )
 
 
@@ -193,9 +262,11 @@ def position_sentence(ranks: Ranks) -> str:
         sentence = f"position bias: {outcome} ({test.test} test, {p_text(test.p)})"
     else:
         low, high = bias.interval
-        gain = f"{bias.advantage:+.2f} [{low:+.2f}, {high:+.2f}] of strength over the last"
+        change = f"{signed_text(bias.advantage)} [{signed_text(low)}, {signed_text(high)}]"
         corrected = ", which the ranking corrects for" if bias.found else ""
-        sentence = f"position bias: {outcome}; the first position gains {gain}{corrected}"
+        sentence = (
+            f"position bias: {outcome}; being shown first instead of last changes strength by {change}{corrected}"
+        )
     if test.test == SIGN:
         sentence += f"; {counted(test.n, 'pair')} flipped with the order"
         return f"{sentence}, and the first of two won {1 - test.places[0]:.0%}" if test.places else sentence

@@ -47,7 +47,7 @@ class Tally:
         self._in_pairs = in_pairs
         self._met: dict[int, dict[int, int]] = {}
         self._slots = Slots()
-        self._for_first = self._for_second = 0
+        self._for_first = self._for_second = self._ties = 0
         self._said: dict[int, Rankings] = {}
 
     def take_in(self, groups: Iterable[Group]) -> None:
@@ -108,6 +108,7 @@ class Tally:
         for places, member in zip(self.pairs, group.members, strict=True):
             places.append(member)
         self.shares.append(_SHARES[group.outcome or "tie"])
+        self._ties += not any(winner is not None for winner in group.winners)
         if len(set(group.winners)) == 1:  # the same place in both orders
             self._for_first += group.winners[0] == 0
             self._for_second += group.winners[0] == 1
@@ -125,6 +126,11 @@ class Tally:
             open=open_pairs(self.rankings(np.arange(count))) if count <= MOST_PROFILES else None,
             out=self.failed_groups.to_blame,
         )
+
+    @property
+    def only_ties(self) -> bool:
+        """Whether the judge called every pair a tie, in both orders."""
+        return bool(self.shares) and self._ties == len(self.shares)
 
     def slot_test(self) -> SlotTest:
         """Test whether the judge favours a slot."""

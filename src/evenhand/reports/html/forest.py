@@ -29,10 +29,7 @@ def forest(
             (
                 _name(name),
                 tag("td", drawn, class_="drawn"),
-                *(
-                    tag("td", number, class_="number", data_name=heading)
-                    for heading, number in zip(others, numbers, strict=True)
-                ),
+                *(_cell(heading, number) for heading, number in zip(others, numbers, strict=True)),
             )
             for name, drawn, numbers in rows
         ],
@@ -48,15 +45,22 @@ def shown(block: Block) -> Markup:
             return tag("div", title, *(tag("p", line) for line in lines))
         case Grid(headings=headings, rows=rows, to_the_left=left):
             cells = [
-                [_name(cell) if place == 0 else tag("td", cell, class_=None if left[place] else "number")
-                 for place, cell in enumerate(row)]
+                [
+                    _name(cell) if place == 0 else _cell(headings[place], cell, None if left[place] else "number")
+                    for place, cell in enumerate(row)
+                ]
                 for row in rows
-            ]  # fmt: skip
+            ]
             return tag("div", title, _table(headings, cells))
 
 
 def _name(name: str) -> Markup:
     return tag("th", name, scope="row")
+
+
+def _cell(heading: str, text: str, class_: str | None = "number") -> Markup:
+    """Return a cell that knows its heading, which stands before it where there is no room for columns."""
+    return tag("td", text, class_=class_, data_name=heading if text else None)
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[Markup]], below: Sequence[Markup | None] = ()) -> Markup:

@@ -149,7 +149,7 @@ class JudgmentView:
         if self.scale is None:
             return "The judge failed: the group is left out of the ranking."
         whose = "No answer:" if Failure.of(self.evaluation.error or "").kind == NO_ANSWER else "The judge failed:"
-        return f"{whose} recorded as 0, excluded from all means."
+        return f"{whose} no score; left out of all means."
 
     @property
     def facts(self) -> list[str]:

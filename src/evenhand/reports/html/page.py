@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import CaseResult, RunRecord
-from evenhand.domain.run_kind import has_verdicts, highest_score
+from evenhand.domain.run_kind import has_verdicts, highest_score, without_unset_marks
 from evenhand.domain.summary import Summary
 from evenhand.reports.blocks import Grid
 from evenhand.reports.effort import effort_sentence
@@ -22,7 +22,7 @@ from evenhand.reports.html.charts import means_plot, verdict_bar
 from evenhand.reports.html.markup import tag
 from evenhand.reports.html.renderer import render
 from evenhand.reports.html.run import RunView, run_facts
-from evenhand.reports.html.table import MOST_COLUMNS, TableKind, case_table, cases_shown
+from evenhand.reports.html.table import TableKind, case_table, cases_shown
 from evenhand.reports.html.verbatim import verbatim_json
 from evenhand.reports.phrases import mean_sentence, pass_rate_sentence, standings
 from evenhand.reports.report import Report
@@ -49,13 +49,18 @@ def write_html(
     be shown in that order, each with the reasons for its score beside it.
     """
     definition = report.run.definition
-    kind = TableKind(noun=noun, has_verdicts=has_verdicts(definition), is_best_first=best_first is not None)
+    kind = TableKind(
+        noun=noun,
+        has_verdicts=has_verdicts(definition),
+        is_best_first=best_first is not None,
+        is_repeated=report.run.repeat > 1,
+    )
 
     def view_of(result: CaseResult) -> CaseView:
         return CaseView(result=result, scale=highest_score(definition), has_verdicts=kind.has_verdicts)
 
     evaluators = list(report.summary.evaluators)
-    columns = f":root {{ --evaluators: {min(len(evaluators), MOST_COLUMNS)}; }}\n"
+    columns = f":root {{ --columns: {kind.widths(evaluators)}; }}\n"
     style = _asset("parts.css") + _asset("report.css") + columns
     script = _asset("report.js")
     out.write('<!doctype html>\n<html lang="en">\n')
@@ -143,7 +148,7 @@ def grid_table(grid: Grid) -> Markup:
 def whole_document(title: str, body: Markup) -> str:
     """Return a file that has its style in it, and no script."""
     style = _asset("parts.css") + _asset("report.css")
-    footer = tag("footer", tag("p", f"Made by Evenhand {__version__}. This file asks the network for nothing."))
+    footer = tag("footer", tag("p", f"Made by Evenhand {__version__}. This file loads nothing from the network."))
     page = tag("body", tag("main", body), footer)
     return f'<!doctype html>\n<html lang="en">\n{_head(title, style)}{page}\n</html>\n'
 
@@ -166,13 +171,13 @@ def _head(title: str, style: str, script: str | None = None) -> Markup:
 
 def _footer(report: Report) -> Markup:
     run = report.run
-    defined = {"definition": dict(run.definition), "options": dict(run.options)}
+    defined = {"definition": without_unset_marks(run.definition), "options": dict(run.options)}
     return tag(
         "footer",
         tag("details", tag("summary", "Definition of the run"), verbatim_json(defined), class_="fold"),
         tag("p", f"Made by Evenhand {__version__} from run {run.id}",
             f", judged with version {run.version}" if run.version and run.version != __version__ else None,
-            ". This file asks the network for nothing."),
+            ". This file loads nothing from the network."),
     )  # fmt: skip
 
 

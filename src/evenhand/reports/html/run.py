@@ -84,7 +84,7 @@ class RunView:
     @property
     def headline(self) -> tuple[str, str, str, str]:
         """The mean with its n, its interval, and how errors would change it (SPEC-E2), in parts to be set apart."""
-        start, over, rest = mean_sentence(self.cases).partition(" over ")
+        start, over, rest = mean_sentence(self.cases, self.noun).partition(" over ")
         if not over:
             return start, "", "", ""
         word, mean, around = start.split(" ", 2)
@@ -172,13 +172,16 @@ class RunView:
             return "Without intervals, since the run stopped when its gates were decided."
         if not intervals:
             return "Too few scores for intervals."
-        methods = ", ".join(sorted({interval.method.replace("_", " ") for interval in intervals}))
+        methods = ", ".join(
+            sorted({interval.method.replace("_", " ").replace("wilson", "Wilson") for interval in intervals})
+        )
         return f"With {intervals[0].level:.0%} intervals ({methods})."
 
     @property
     def means(self) -> Markup:
-        """The means of the cases and of each evaluator, with their intervals."""
-        return means_plot(replace(self.summary, models={}), scale=self.scale, noun=self.noun)
+        """The means of the cases and of each evaluator, with their intervals; that of profiles is the only one."""
+        evaluators = {} if self.noun == "profile" else self.summary.evaluators
+        return means_plot(replace(self.summary, models={}, evaluators=evaluators), scale=self.scale, noun=self.noun)
 
     @property
     def models(self) -> Markup | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Final
 
 from markupsafe import Markup
 
+from evenhand.domain.evaluation import Status
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.reports.html.case import CaseView
 from evenhand.reports.html.judgment import badge, badge_text, outcome_of
@@ -24,7 +26,9 @@ MOST_DETAILED: Final = 2_000
 MOST_COLUMNS: Final = 8
 _GIST: Final = 160
 _WHY: Final = 600
+_SPREAD: Final = ("Spread", "Failed")
 _GROUP: Final = "group"
+_PROFILE: Final = "profile"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +36,41 @@ class TableKind:
     """What the cases of a run are called, and what is shown of them.
 
     ``has_verdicts`` is false where none passes or fails. ``is_best_first`` is for profiles that were scored: they come
-    in that order, each with the reasons for its score beside it.
+    in that order, each with the reasons for its score beside it. ``is_repeated`` is for those that were judged several
+    times each.
     """
 
     noun: str = "case"
     has_verdicts: bool = True
     is_best_first: bool = False
+    is_repeated: bool = False
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether it is shown how far the scores of a profile lie apart, and how many calls gave none."""
+        return self.is_repeated and self.noun == _PROFILE
+
+    def columns(self, evaluators: Sequence[str]) -> Sequence[str]:
+        """Return the evaluators that have a column of their own.
+
+        The only one of profiles has the score already, and that of groups gives none.
+        """
+        return () if self.noun in (_PROFILE, _GROUP) else evaluators[:MOST_COLUMNS]
+
+    def widths(self, evaluators: Sequence[str]) -> str:
+        """Return how wide the columns are, for the style sheet."""
+        spread = ["72px", "64px"] if self.has_spread else []
+        if self.is_best_first:
+            marked = ["124px"] if self.has_verdicts else []
+            return " ".join(["minmax(140px, 2fr)", "92px", *spread, *marked, "minmax(0, 7fr)"])
+        score = ["72px"] if self.has_scores else []
+        others = ["minmax(66px, 116px)"] * len(self.columns(evaluators))
+        return " ".join(["minmax(180px, 1fr)", "124px", *score, *spread, *others])
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether a case has a score: a group has none, neither in all nor by its judge."""
+        return self.noun != _GROUP
 
     @property
     def first(self) -> tuple[Standing, ...]:
@@ -98,12 +131,12 @@ def case_table(
 ) -> Iterator[str]:
     """Yield the section with the table, piece by piece."""
     rows, detailed = (Room(most, counts, kind.first) for most in (MOST_ROWS, MOST_DETAILED))
-    columns = [] if kind.is_best_first else evaluators[:MOST_COLUMNS]
+    columns = kind.columns(evaluators)
     yield Markup('<section class="cases" aria-labelledby="cases-heading">')
     yield tag("h2", f"{kind.noun.capitalize()}s", id="cases-heading")
-    yield from _notes(rows, detailed, 0 if kind.is_best_first else len(evaluators), sum(counts.values()), kind)
+    yield from _notes(rows, detailed, len(evaluators) if columns else 0, sum(counts.values()), kind)
     yield _tools(counts, kind)
-    style = "results" if not kind.is_best_first else "results scores marked" if kind.has_verdicts else "results scores"
+    style = "results scores" if kind.is_best_first else "results"
     yield Markup('<table class="{}" id="cases" role="table" aria-labelledby="cases-heading">').format(style)
     yield _head(columns, kind)
     yield Markup('<tbody role="rowgroup">\n')
@@ -135,7 +168,7 @@ def _notes(rows: Room, detailed: Room, evaluators: int, total: int, kind: TableK
 
 def _tools(counts: Mapping[Standing, int], kind: TableKind) -> Markup:
     """Return the controls that need JavaScript, which makes them visible."""
-    scale = None if kind.noun == _GROUP else 1
+    scale = 1 if kind.has_scores else None
     by_outcome = Counter[str]()
     for standing, count in counts.items():
         by_outcome[outcome_of(standing, scale, has_verdicts=kind.has_verdicts)] += count
@@ -162,11 +195,11 @@ def _head(columns: Sequence[str], kind: TableKind) -> Markup:
 
     more = tag("th", tag("span", "Details", class_="hidden"), scope="col", role="columnheader")
     outcome = head("Verdict" if kind.has_verdicts else "Outcome", by="standing")
-    score = head("Score", "number")
+    scores = [head(name, "number") for name in ("Score", *(_SPREAD if kind.has_spread else ()))]
     if kind.is_best_first:
-        others = [score, *([outcome] if kind.has_verdicts else []), head("Why", by="text")]
+        others = [*scores, *([outcome] if kind.has_verdicts else []), head("Why", by="text")]
     else:
-        others = [outcome, score, *(head(name, "number") for name in columns)]
+        others = [outcome, *(scores if kind.has_scores else ()), *(head(name, "number") for name in columns)]
     return tag("thead", tag("tr", head(kind.noun.capitalize()), *others, more, role="row"), role="rowgroup")
 
 
@@ -178,16 +211,18 @@ def _row(view: CaseView, standing: Standing, columns: Sequence[str], kind: Table
     shown = outcome_of(standing, view.scale, has_verdicts=view.has_verdicts)
     outcome = tag("td", badge(shown), role="cell")
     number = tag("td", score_text(score), role="cell", class_="number", data_value=_value(score))
+    spread = _spread(view) if kind.has_spread else ()
     if kind.is_best_first:
         if score is None:
             number = tag("td", badge(shown), role="cell", class_="number")
         why = tag("td", plain(view.why, _WHY), role="cell", class_="why", dir="auto")
-        cells = [number, *([outcome] if kind.has_verdicts else []), why]
+        cells = [number, *spread, *([outcome] if kind.has_verdicts else []), why]
     else:
         by_evaluator: dict[str, list[Judgment]] = {}
         for judgment in result.judgments:
             by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment)
-        cells = [outcome, number, *(_scores(column, by_evaluator.get(column, []), view) for column in columns)]
+        numbers = [number, *spread] if kind.has_scores else []
+        cells = [outcome, *numbers, *(_scores(column, by_evaluator.get(column, []), view) for column in columns)]
     return tag(
         "tr",
         tag("th", name, scope="row", role="rowheader"),
@@ -197,6 +232,18 @@ def _row(view: CaseView, standing: Standing, columns: Sequence[str], kind: Table
         role="row",
         data_standing=shown,
     )
+
+
+def _spread(view: CaseView) -> Iterator[Markup]:
+    """Yield how far the scores of a profile lie apart, and how many calls about it gave none."""
+    evaluations = [judgment.evaluation for judgment in view.result.judgments]
+    scores = [one.score for one in evaluations if one.status is Status.SCORED and one.score is not None]
+    failed = sum(one.error is not None for one in evaluations)
+    apart = _shown(statistics.stdev(scores) if scores[1:] and not view.result.pending else None, view.scale)
+    for heading, text, value in zip(
+        _SPREAD, (score_text(apart), f"{failed:,}"), (_value(apart), str(failed)), strict=True
+    ):
+        yield tag("td", text, role="cell", class_="number", data_name=heading, data_value=value)
 
 
 def _shown(score: float | None, scale: int | None) -> float | None:

@@ -13,7 +13,10 @@ from fastapi.security import HTTPBearer
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from evenhand.domain.errors import ConfigError
+from evenhand.domain.prompt import FieldError
 from evenhand.domain.run import MOST_LABEL, MOST_TAGS
+from evenhand.evaluators.asking import check_attempts
 from evenhand.server.api.schemas import ProblemDetails
 from evenhand.server.json_slices import LARGE_BYTES, parse_json
 from evenhand.server.problems import WRITTEN, Problem
@@ -275,7 +278,29 @@ def _require_texts(value: Any) -> Any:
     return value
 
 
-class RunBody(Body):
+class AskingBody(Body):
+    """What has a judge asked: how often for the same reply is said in one of two ways."""
+
+    max_attempts: Annotated[
+        int | None,
+        Field(ge=1, le=_LARGEST, description="How many times to ask a judge for a usable reply; 3 by default."),
+    ] = None
+    max_retries: Annotated[
+        int | None, Field(ge=0, le=_LARGEST, description="The same, without the first time; send one of the two.")
+    ] = None
+
+    @property
+    def attempts(self) -> int | None:
+        """How many times to ask; None where nothing was said."""
+        if self.max_attempts is None and self.max_retries is None:
+            return None
+        try:
+            return check_attempts(self.max_attempts, self.max_retries, where="judge")
+        except ConfigError as error:
+            raise FieldError("max_attempts", str(error)) from None
+
+
+class RunBody(AskingBody):
     """A run of a prompt: every test case on every model, ``repeat`` times."""
 
     prompt: Annotated[str, Field(description="The prompt's id or name.")]
@@ -311,11 +336,12 @@ class RunBody(Body):
             "models": tuple(self.models),
             "tags": tuple(self.tags),
             "test_cases": None if self.test_cases is None else tuple(self.test_cases),
+            "max_attempts": self.attempts,
         }
-        return RunRequest(**(self.model_dump(exclude=set(several)) | several))
+        return RunRequest(**(self.model_dump(exclude={*several, "max_retries"}) | several))
 
 
-class TryBody(Body):
+class TryBody(AskingBody):
     """A try of a prompt: an input, or a test case of the prompt, put to one model and judged. Nothing is kept."""
 
     input: str | None = None

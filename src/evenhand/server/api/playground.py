@@ -33,7 +33,8 @@ async def try_prompt(
 def _wanted(store: Store, prompt: str, body: TryBody) -> TryRequest:
     store.require_writable()  # who may only read may not spend either
     found = store.prompts.find(prompt)
-    return TryRequest(prompt=found, text=_text(store, found.id, body), model=body.model, judge=body.judge)
+    text = _text(store, found.id, body)
+    return TryRequest(prompt=found, text=text, model=body.model, judge=body.judge, max_attempts=body.attempts)
 
 
 def _text(store: Store, prompt_id: str, body: TryBody) -> TestCaseText:

@@ -59,7 +59,11 @@ class RoundAgreementShape(Shape):
 
 
 class RankingNumbersShape(Shape):
-    """The design of a ranking, and how reliable the judge is."""
+    """The design of a ranking, and how reliable the judge is.
+
+    ``has_order`` is false where the judge cannot be distinguished from one that shuffles, or called every pair a tie:
+    then ranks are chance.
+    """
 
     design: str
     group_size: int
@@ -67,10 +71,12 @@ class RankingNumbersShape(Shape):
     top: int | None
     seed: int
     order: list[str]
+    has_order: bool
     groups: int
     failed_groups: int
     pending_groups: int
     refused: list[str]
+    partly_refused: list[str]
     apart: list[list[str]]
     total_retries: int
     tiers: int

@@ -68,7 +68,7 @@ def leaderboard(
     except TimeoutError:
         return page(request, "ranking.html", ranks=None, **context)
     from evenhand.profiles.ranking.job import design_of  # noqa: PLC0415 - brings much arithmetic along
-    from evenhand.profiles.ranking.sentences import about, headline, trust  # noqa: PLC0415
+    from evenhand.profiles.ranking.sentences import IN_NO_ORDER, WITHOUT_ORDER, about, headline, trust  # noqa: PLC0415
 
     design = design_of(run.definition)
     first = min(max(after, 0), max(len(ranks.profiles) - 1, 0))
@@ -82,6 +82,8 @@ def leaderboard(
         how="in pairs, each in both orders" if design.in_pairs else f"in groups of {design.group_size}",
         design=design,
         headline=headline(ranks),
+        in_no_order=f"{IN_NO_ORDER[:1].upper()}{IN_NO_ORDER[1:]}.",
+        title="Ranks" if ranks.has_order else WITHOUT_ORDER,
         about=about(ranks, design).lines,
         trust=trust(ranks),
         worst=_worst(ranks),
@@ -106,7 +108,11 @@ def _tiers(
     from evenhand.reports.html.charts import Axis  # noqa: PLC0415
 
     axis = Axis(left=1, right=_worst(ranks))
-    shown = ranks.profiles[first:last]
+    shown = ranks.listed[first:last]
+    if not ranks.has_order:
+        rows = [_row(profile, axis, address, in_pairs=in_pairs) for profile in shown]
+        yield "In no order" if ranks.order else "Without a rank", counted(len(ranks.profiles), "profile"), rows
+        return
     for (ranked, tier), members in itertools.groupby(shown, lambda profile: (profile.rank is not None, profile.tier)):
         size = ranks.profiles.in_tier(tier) if ranked else len(ranks.profiles.without_rank)
         rows = [_row(profile, axis, address, in_pairs=in_pairs) for profile in members]
@@ -118,10 +124,9 @@ def _title(tier: int | None) -> str:
 
 
 def _row(profile: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) -> LeaderboardRow:
-    from evenhand.profiles.ranking.sentences import share_text, span_text  # noqa: PLC0415
+    from evenhand.profiles.ranking.sentences import share_text, span_text, standing  # noqa: PLC0415
     from evenhand.reports.html.charts import interval_mark  # noqa: PLC0415
 
-    rank_phrase = "no rank" if profile.rank is None else f"rank {profile.rank:,}, 95 %: {span_text(profile)}"
     rates = (
         (
             share_text(profile.win_rate),
@@ -138,7 +143,7 @@ def _row(profile: RankedProfile, axis: Axis, address: str, *, in_pairs: bool) ->
         about=f"{address}/ranking/profile?{urlencode({'id': profile.id})}",
         attributes=short_attributes(profile.attributes),
         rank=NONE if profile.rank is None else f"{profile.rank:,}",
-        mark=interval_mark(f"{profile.id}: {rank_phrase}", profile.rank, profile.interval, axis),
+        mark=interval_mark(standing(profile), profile.rank, profile.interval, axis),
         numbers=(span_text(profile), score_text(profile.strength), *rates, groups),
     )
 

@@ -35,7 +35,7 @@ def ranked_profile(request: Request, run_id: str, store: StoreDep, results: Resu
     groups = cases_at(store, run, [item["position"] for item in found["items"]])
     about = profile_views((groups[position].result for position in sorted(groups)), {id}).get(id)
     if about is None:
-        raise Problem(404, "Not found", f"no profile {id!r:.80} in run {run.id}; see its leaderboard")
+        raise Problem(404, "Not found", f"no profile {id!r:.80} in run {run.id}; see its ranking")
     about = replace(about, more=max(found["total"] - MOST_GROUPS, 0))
 
     def link(position: int) -> str:

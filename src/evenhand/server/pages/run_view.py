@@ -11,7 +11,15 @@ from urllib.parse import quote, urlencode
 
 from evenhand.domain.failure import Failure
 from evenhand.domain.run import RunRecord
-from evenhand.domain.run_kind import RANKING, SCORING, has_verdicts, is_audit, is_scoring, mode_of
+from evenhand.domain.run_kind import (
+    RANKING,
+    SCORING,
+    has_verdicts,
+    is_audit,
+    is_scoring,
+    mode_of,
+    without_unset_marks,
+)
 from evenhand.domain.summary import Tally
 from evenhand.profiles.score_report import mark_sentence
 from evenhand.profiles.scores import ProfileScore, profile_score
@@ -364,4 +372,4 @@ def best_profiles(store: Store, run: RunRecord, scored: ScoredRun | None) -> lis
 
 def defined(run: RunRecord) -> dict[str, Any]:
     """Return the definition of a run; it holds no secrets."""
-    return {"definition": dict(run.definition), "options": dict(run.options)}
+    return {"definition": without_unset_marks(run.definition), "options": dict(run.options)}

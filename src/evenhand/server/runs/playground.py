@@ -44,6 +44,7 @@ class TryRequest:
     text: TestCaseText
     model: str
     judge: str | None = None
+    max_attempts: int | None = None
 
     def trial(self, settings: ServerSettings) -> Trial:
         """Return the trial; what users may not ask for is refused, by field."""
@@ -56,6 +57,7 @@ class TryRequest:
             models=[require_offered(self.model.strip(), settings, "model")],
             judge=judge_for(self.prompt, (self.judge or "").strip() or None, settings),
             given=(case,),
+            max_attempts=self.max_attempts,
         )
 
 

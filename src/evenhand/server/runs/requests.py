@@ -176,6 +176,7 @@ class RunRequest:
     label: str | None = None
     tags: tuple[str, ...] = ()
     batch: bool = False
+    max_attempts: int | None = None
 
     def __post_init__(self) -> None:
         if self.label is not None and not is_label(self.label):
@@ -209,6 +210,7 @@ class RunRequest:
             concurrency=run.definition.get("concurrency"),
             use_cache=use_cache and run.options.get(NO_CACHE) is not True,
             batch=run.options.get(BATCH) is True,
+            max_attempts=run.definition["evaluators"][0].get("max_attempts"),
         )
 
     @property
@@ -239,7 +241,14 @@ class RunRequest:
         prompt = store.prompts.find(self.prompt, self.version)
         models = [require_offered(name, settings, "models") for name in self.models or settings.models]
         judge = judge_for(prompt, self.judge, settings)
-        trial = Trial(prompt=prompt, models=models, judge=judge, test_cases=self.test_cases, repeat=self.repeat)
+        trial = Trial(
+            prompt=prompt,
+            models=models,
+            judge=judge,
+            test_cases=self.test_cases,
+            repeat=self.repeat,
+            max_attempts=self.max_attempts,
+        )
         job = job_of_trial(trial, store, to_ask=to_ask)
         if self.max_cost is not None:
             self._require_prices(self.estimate(store, job))

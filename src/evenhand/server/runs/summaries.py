@@ -13,12 +13,14 @@ from evenhand.domain.comparison import Comparison, TargetComparison
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.gates import GateResult
 from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run_kind import is_ranking
 from evenhand.domain.summary import Summary
 from evenhand.engine.labelled import all_gates, cards_are_kept, labelled_overview
 from evenhand.engine.overview import kept_overview, report_from
 from evenhand.engine.target_comparison import compare_targets
+from evenhand.profiles.ranking.outcome import ranking_outcome
 from evenhand.reports.overview import Overview
-from evenhand.reports.phrases import Standing, counted
+from evenhand.reports.phrases import Standing
 from evenhand.reports.report import Report
 from evenhand.store.results import count_evaluations
 from evenhand.store.store import Store
@@ -79,16 +81,18 @@ Key: TypeAlias = tuple[str, str, float | None, int, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """The overview of a run, and the outcome of its gates."""
+    """The overview of a run, the outcome of its gates, and that of a ranking in words: its groups have no scores."""
 
     overview: Overview
     gates: tuple[GateResult, ...]
+    outcome: str = ""
 
     @classmethod
     def of(cls, store: Store, run: RunRecord) -> Numbers:
         """Return what is stored of a run, or read its results once; memory stays flat."""
         overview = labelled_overview(store, run)
-        return cls(overview=overview, gates=all_gates(store, run, overview.summary))
+        outcome = ranking_outcome(store, run, overview) if is_ranking(run.definition) else ""
+        return cls(overview=overview, gates=all_gates(store, run, overview.summary), outcome=outcome)
 
     @property
     def summary(self) -> Summary:
@@ -99,13 +103,6 @@ class Numbers:
     def bins(self) -> Sequence[Mapping[Standing, int]]:
         """The histogram of the scores."""
         return self.overview.bins
-
-    @property
-    def ranking_sentence(self) -> str:
-        """The outcome of a ranking in words: its groups have no scores."""
-        cases = self.summary.cases
-        sentence = f"{counted(self.overview.ranked, 'profile')} ranked in {counted(cases.scored, 'group')}"
-        return sentence if cases.scored == cases.n else f"{sentence} of {cases.n:,}"
 
     def report(self, store: Store, run: RunRecord) -> Report:
         """Return what the writers of files need."""
