@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenhand.stats import rankings
 from evenhand.stats.plackett_luce import fit
 from evenhand.stats.rankings import Ranking, Rankings
-from evenhand.stats.strength_posterior import learned_fit, rank_spans, ranks_of
+from evenhand.stats.strength_posterior import learned_fit, posterior, ranks_of
 
 
 def pair(winner: int, loser: int, times: float = 1.0) -> Ranking:
@@ -107,20 +107,18 @@ def test_equal_ones_share_their_ranks_and_their_intervals() -> None:
         one for pairs in range(6) for one in (Ranking((0, 1), (0, 0), 0.5, pairs), Ranking((1, 0), (0, 0), 0.5, pairs))
     ]
     rankings = Rankings.of(ties, 2)
-    fitted = learned_fit(rankings)
 
-    first, last = ranks_of(fitted.values)
-    spans = rank_spans(rankings, fitted, draws=20)
+    found = posterior(rankings, draws=20)
+    first, last = ranks_of(found.strengths.values)
 
     assert (first.tolist(), last.tolist()) == ([1, 1], [2, 2])
-    assert (spans.best.tolist(), spans.worst.tolist()) == ([1, 1], [2, 2])
+    assert (found.best.tolist(), found.worst.tolist()) == ([1, 1], [2, 2])
 
 
 def test_the_same_seed_gives_the_same_intervals() -> None:
     rankings, _ = simulated(seed=1, count=12, rounds=4)
-    fitted = learned_fit(rankings)
 
-    once, again, other = (rank_spans(rankings, fitted, draws=30, seed=seed) for seed in (7, 7, 8))
+    once, again, other = (posterior(rankings, draws=30, seed=seed) for seed in (7, 7, 8))
 
     assert once.best.tolist() == again.best.tolist()
     assert once.errors.tolist() == again.errors.tolist()
@@ -135,7 +133,7 @@ def test_intervals_on_ranks_hold_the_true_rank_about_as_often_as_they_say(
     covered = []
     for seed in range(20):
         rankings, quality = simulated(seed=seed, count=count, rounds=rounds, group_size=group_size)
-        spans = rank_spans(rankings, learned_fit(rankings), seed=seed)
+        spans = posterior(rankings, seed=seed)
         truth = np.empty(count, dtype=int)
         truth[np.argsort(-quality)] = np.arange(1, count + 1)
         covered.append(np.mean((spans.best <= truth) & (truth <= spans.worst)))
@@ -150,7 +148,7 @@ def test_rankings_in_many_blocks_are_fitted_as_in_one(monkeypatch: pytest.Monkey
     parted, _ = simulated(seed=5, count=53, rounds=6)
     at_once, in_parts = learned_fit(whole), learned_fit(parted)
 
-    spans, others = (rank_spans(one, at_once, draws=20) for one in (whole, parted))
+    spans, others = (posterior(one, draws=20) for one in (whole, parted))
 
     assert (len(whole.blocks), len(parted.blocks), parted.judgments) == (1, 10, whole.judgments)
     assert in_parts.values == pytest.approx(at_once.values, abs=1e-9)

@@ -71,9 +71,9 @@ class PairPosterior:
         return float(self.mean[-1])
 
     def strengths(self) -> Strengths:
-        """Return the mean strengths, with their covariance."""
+        """Return the mean strengths."""
         values = self.mean[:-1] - self.mean[:-1].mean()
-        return Strengths(values=values, position=self.position, prior=self.prior, covariance=self.covariance)
+        return Strengths(values=values, position=self.position, prior=self.prior)
 
     def gaps_without(self, units: Numbers, lower: Numbers, higher: Numbers) -> tuple[Floats, Floats]:
         """Predict the gap between the two members of each unit from all other units, with the position at its mean.

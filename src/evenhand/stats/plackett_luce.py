@@ -36,15 +36,11 @@ _WIDEST: Final = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strengths:
-    """How strong each is, around a mean of 0; what being shown first adds beside being shown last; and the prior.
-
-    ``covariance`` is that of the strengths and the position, where it is not that of the fit's curvature.
-    """
+    """How strong each is, around a mean of 0; what being shown first adds beside being shown last; and the prior."""
 
     values: Floats
     position: float = 0.0
     prior: float = PRIOR
-    covariance: Floats | None = None
 
     @property
     def point(self) -> Floats:
@@ -122,6 +118,10 @@ class Slope:
     def newton_step(self) -> Floats | None:
         """Return the step to the top; None where it is flat."""
         return None if _furthest(self.gradient) < _FLAT else self.solve(self.gradient)
+
+    def log_likelihood(self) -> float:
+        """Return the logarithm of how likely the rankings are."""
+        return sum(choices.log_likelihood() for choices in self._choices)
 
     def hessian(self) -> Floats:
         """Return the curvature along all directions, turned positive."""

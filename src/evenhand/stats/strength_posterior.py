@@ -1,13 +1,15 @@
-"""What rankings say about strengths: the prior that fits them, how far each strength may be off, and the ranks left.
+"""What rankings say about strengths: how strong each is, how far off that may be, and the ranks that are left.
 
-The strengths that rankings allow are taken as normally distributed around the fit, with the inverse of its curvature as
-covariance (Laplace's approximation). The prior's precision is the one that makes the rankings most likely (MacKay).
-That is too rough for a few pairs each, which have a better approximation of their own.
+Of few, strengths are drawn together with everything that they depend on. Of many, and of those whom a judge never
+contradicted itself about, they are taken as normally distributed around the fit, with the inverse of its curvature as
+covariance (Laplace's approximation), and the prior's precision is the one that makes the rankings most likely (MacKay).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -15,9 +17,10 @@ import numpy as np
 
 from evenhand.stats.both_orders import BothOrders
 from evenhand.stats.distributions import z_quantile
-from evenhand.stats.pair_posterior import PAIR, applies_to, learned_posterior
+from evenhand.stats.pair_posterior import MOST_MEMBERS, PAIR, applies_to, learned_posterior
 from evenhand.stats.plackett_luce import PRIOR, Slope, Strengths, fit, log_likelihood
 from evenhand.stats.rankings import Rankings
+from evenhand.stats.strength_sampler import draws_of
 
 if TYPE_CHECKING:
     from evenhand.stats.rankings import Floats, Numbers
@@ -34,6 +37,8 @@ _MOST_LESSONS: Final = 30
 # With the narrowest prior, a single comparison moves a strength by some thousandths. What is less is left over where a
 # judge follows the position nearly always, which takes up all but a trace of what it said.
 _DIGITS_OF_NOISE: Final = 3
+# What is left beyond these digits, where strengths cancel each other out, comes from rounding.
+_DIGITS: Final = 9
 # With a wider prior, few pairs are fitted so closely that nothing is left of them.
 _CAUTIOUS: Final = 1.0
 # Where a position makes rankings so little more likely, both ways of finding its error agree, but for rounding.
@@ -101,68 +106,112 @@ def _total_variance(rankings: Rankings, fitted: Strengths) -> float:
     return total / _PROBES
 
 
-class Spans(NamedTuple):
-    """The best and the worst rank that the evidence leaves to each, from 1, and the interval around the position.
+class Posterior(NamedTuple):
+    """What is known of strengths, the best and the worst rank of each, from 1, and the interval around the position.
 
     ``errors`` are the standard errors of the strengths around their mean.
     """
 
+    strengths: Strengths
     best: Numbers
     worst: Numbers
     errors: Floats
     position: tuple[float, float]
 
 
-def rank_spans(
-    rankings: Rankings, fitted: Strengths, *, draws: int = DRAWS, level: float = 0.95, seed: int = 0
-) -> Spans:
-    """Return intervals on ranks: strengths are drawn from what the rankings leave possible, ``draws`` times.
+def posterior(rankings: Rankings, *, draws: int = DRAWS, level: float = 0.95, seed: int = 0) -> Posterior:
+    """Return what rankings say about strengths, which are drawn ``draws`` times from what the rankings leave possible.
 
-    Of each only the extreme ranks are kept, as many as lie outside of the interval, so that memory stays small.
+    The order is that of the fit, so those that the rankings treat alike are equal.
     """
-    drawn = _Drawn(rankings, fitted, np.random.default_rng(seed))
-    outside = max(1, round(draws * (1 - level) / 2)) + 1  # and the first inside
-    best = np.full((rankings.count, outside), rankings.count, dtype=np.int32)
-    worst = np.ones((rankings.count, outside), dtype=np.int32)
-    squares, of_position = np.zeros(rankings.count), 0.0
-    for _ in range(draws):
-        off = drawn.next()
-        of_position += off[-1] ** 2
-        values = off[:-1]
-        values -= values.mean()
-        squares += values**2
-        values += fitted.values
-        first, last = ranks_of(values)
-        np.minimum(best[:, -1], first, out=best[:, -1])
-        best.sort(axis=1)
-        np.maximum(worst[:, 0], last, out=worst[:, 0])
-        worst.sort(axis=1)
-    del drawn  # it has three numbers for each entry of each ranking, and the next fit takes as many
-    best, worst = best[:, -1].copy(), worst[:, 0].copy()
-    half = z_quantile(level) * _error_of_position(rankings, fitted, math.sqrt(of_position / draws))
-    return Spans(
-        best=best,
-        worst=worst,
-        errors=np.sqrt(squares / draws),
-        position=(fitted.position - half, fitted.position + half),
+    fitted, chance = learned_fit(rankings), np.random.default_rng(seed)
+    drawn = _Drawn(rankings.count, draws, level)
+    if rankings.count > MOST_MEMBERS or fitted.prior < _CONSISTENT:
+        drawn.take(_draws_around(rankings, fitted, chance))
+        half = z_quantile(level) * _error_of_position(rankings, fitted, float(drawn.positions.std()))
+        position = (fitted.position - half, fitted.position + half)
+        return Posterior(fitted, drawn.best, drawn.worst, drawn.errors, position)
+    drawn.take(draws_of(rankings, fitted, chance))
+    values, errors = _rearranged(drawn.means, fitted.values), drawn.errors
+    prior = len(values) / float((values**2 + errors**2).sum())
+    first, last = ranks_of(values)
+    # The next draw would lie below the k-th of n with a probability of k / (n + 1).
+    shares = ((1 - level) / 2, 0.5, (1 + level) / 2)
+    low, median, high = np.quantile(drawn.positions, shares, method="weibull").tolist()
+    return Posterior(
+        strengths=Strengths(values=values, position=median, prior=prior),
+        best=np.minimum(drawn.best, first),
+        worst=np.maximum(drawn.worst, last),
+        errors=errors,
+        position=(low, high),
     )
 
 
 class _Drawn:
-    """How far strengths may be off, drawn again and again; the last is the position."""
+    """What is kept of draws: of the ranks, only as many extreme ones as lie outside of the interval.
 
-    def __init__(self, rankings: Rankings, fitted: Strengths, chance: np.random.Generator) -> None:
-        self._slope, self._chance = Slope(rankings, fitted.point, fitted.prior), chance
-        covariance = fitted.covariance
-        if covariance is None and rankings.count <= _FEW:
-            covariance = np.linalg.inv(self._slope.hessian()).astype(np.float64, copy=False)
-        self._root = None if covariance is None else np.linalg.cholesky(covariance)
+    So memory stays small, with a hundred thousand members too.
+    """
 
-    def next(self) -> Floats:
-        if self._root is None:
-            return self._slope.solve(self._slope.noise(self._chance))
-        drawn: Floats = self._root @ self._chance.standard_normal(len(self._root))
-        return drawn
+    def __init__(self, count: int, draws: int, level: float) -> None:
+        outside = max(1, round(draws * (1 - level) / 2)) + 1  # and the first inside
+        self._best = np.full((count, outside), count, dtype=np.int32)
+        self._worst = np.ones((count, outside), dtype=np.int32)
+        self._sums, self._squares = np.zeros((2, count))
+        self.positions: Floats = np.zeros(draws)
+
+    def take(self, points: Iterator[Floats]) -> None:
+        """Take strengths and, as the last, the position from as many draws as there is room for."""
+        for number, point in enumerate(itertools.islice(points, len(self.positions))):
+            self.positions[number] = point[-1]
+            values = point[:-1]
+            self._sums += values
+            self._squares += values**2
+            first, last = ranks_of(values)
+            np.minimum(self._best[:, -1], first, out=self._best[:, -1])
+            self._best.sort(axis=1)
+            np.maximum(self._worst[:, 0], last, out=self._worst[:, 0])
+            self._worst.sort(axis=1)
+
+    @property
+    def best(self) -> Numbers:
+        return self._best[:, -1].copy()
+
+    @property
+    def worst(self) -> Numbers:
+        return self._worst[:, 0].copy()
+
+    @property
+    def means(self) -> Floats:
+        means: Floats = self._sums / len(self.positions)
+        return means
+
+    @property
+    def errors(self) -> Floats:
+        errors: Floats = np.sqrt(np.maximum(self._squares / len(self.positions) - self.means**2, 0.0))
+        return errors
+
+
+def _draws_around(rankings: Rankings, fitted: Strengths, chance: np.random.Generator) -> Iterator[Floats]:
+    """Yield draws from the normal distribution around a fit, without end; the last of each is the position."""
+    slope = Slope(rankings, fitted.point, fitted.prior)
+    while True:
+        drawn = slope.solve(slope.noise(chance))
+        drawn[:-1] -= drawn[:-1].mean()
+        drawn += fitted.point
+        yield drawn
+
+
+def _rearranged(values: Floats, like: Floats) -> Floats:
+    """Return the same values in the order of others; those that are equal there share the mean of theirs.
+
+    >>> _rearranged(np.array([3.0, 2.0, 1.0]), like=np.array([0.1, 0.2, 0.1])).tolist()
+    [1.5, 3.0, 1.5]
+    """
+    first, last = ranks_of(like)
+    sums = np.append(0.0, np.cumsum(np.sort(values)[::-1]))
+    means: Floats = (sums[last] - sums[first - 1]) / (last - first + 1)
+    return means.round(_DIGITS) + 0.0
 
 
 def _error_of_position(rankings: Rankings, fitted: Strengths, by_curvature: float) -> float:
@@ -174,8 +223,6 @@ def _error_of_position(rankings: Rankings, fitted: Strengths, by_curvature: floa
     if not rankings.has_slots:
         return by_curvature
     without = rankings.without_slots()
-    if fitted.covariance is not None:  # the mean of what is possible is less likely than the top
-        fitted = fit(rankings, prior=fitted.prior, start=fitted)
     gained = log_likelihood(rankings, fitted) - log_likelihood(without, fit(without, prior=fitted.prior, start=fitted))
     return abs(fitted.position) / math.sqrt(2 * gained) if gained > _LEAST_GAIN else by_curvature
 

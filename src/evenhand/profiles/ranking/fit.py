@@ -21,7 +21,7 @@ from evenhand.profiles.ranking.preference_cycles import cycles_beyond_noise
 from evenhand.profiles.ranking.result import DRAWS, LEVEL, Places, PositionBias, Ranks
 from evenhand.profiles.ranking.tally import Tally
 from evenhand.stats.intervals import Scores
-from evenhand.stats.strength_posterior import as_independent, learned_fit, rank_spans, ranks_of, replies_together
+from evenhand.stats.strength_posterior import as_independent, learned_fit, posterior, ranks_of, replies_together
 
 if TYPE_CHECKING:
     from evenhand.stats.rankings import Numbers
@@ -73,17 +73,15 @@ class _Fit:
         rankings = tally.rankings(self._numbers)
         self._together = replies_together(rankings)
         self._rankings = as_independent(rankings, self._together)
-        self._fitted = learned_fit(self._rankings)
         judged = bool(self._rankings.blocks) and self._rankings.judgments >= _LEAST_GROUPS
-        self._spans = (
-            rank_spans(self._rankings, self._fitted, draws=DRAWS, level=LEVEL, seed=design.seed) if judged else None
-        )
+        self._posterior = posterior(self._rankings, draws=DRAWS, level=LEVEL, seed=design.seed) if judged else None
+        self._fitted = self._posterior.strengths if self._posterior else learned_fit(self._rankings)
         self._agreement = agreement(
             Round(rankings, design.is_by_lot(number)) for number, rankings in tally.rounds_among(self._numbers)
         )
         lengths = np.array(participants.lengths, dtype=np.float64)[self._numbers]
         self._doublings = np.log2(np.maximum(lengths, 1.0))
-        errors = None if self._spans is None else self._spans.errors
+        errors = None if self._posterior is None else self._posterior.errors
         self._length = length_effect(self._doublings, self._fitted, errors)
 
     def ranks(self) -> Ranks:
@@ -138,16 +136,16 @@ class _Fit:
 
     def _ends(self, order: Numbers) -> tuple[Numbers, Numbers]:
         """Return the ends of the intervals around ranks, 0 where there is none."""
-        if self._spans is None:
+        if self._posterior is None:
             return np.zeros_like(order), np.zeros_like(order)
         enough = (np.array(self._tally.ranked)[self._numbers] >= _LEAST_GROUPS)[order]
-        return np.where(enough, self._spans.best[order], 0), np.where(enough, self._spans.worst[order], 0)
+        return np.where(enough, self._posterior.best[order], 0), np.where(enough, self._posterior.worst[order], 0)
 
     def _position_bias(self) -> PositionBias:
         test = self._tally.slot_test()
         if not self._rankings.has_slots:
             return PositionBias(test=test)
-        interval = None if self._spans is None else self._spans.position
+        interval = None if self._posterior is None else self._posterior.position
         return PositionBias(test=test, advantage=self._fitted.position, interval=interval)
 
     def _win_rates(self) -> dict[int, dict[str, Any]]:
@@ -186,9 +184,9 @@ class _Fit:
         So all of a tier are told apart from those two tiers on. A judge that may as well shuffle has none.
         """
         tiers = np.zeros(len(order), dtype=np.int32)
-        if self._spans is None or self._agreement.beats_chance is False or self._tally.only_ties:
+        if self._posterior is None or self._agreement.beats_chance is False or self._tally.only_ties:
             return tiers
-        strengths, variances = self._fitted.values[order], self._spans.errors[order] ** 2
+        strengths, variances = self._fitted.values[order], self._posterior.errors[order] ** 2
         tier, first = 0, 0
         for place in np.flatnonzero(best).tolist():
             gap = strengths[first] - strengths[place]
