@@ -60,8 +60,25 @@ assert not heavy & sys.modules.keys(), f"the command line loaded {heavy & sys.mo
 """
 
 
-def test_the_heavy_parts_are_loaded_by_the_verbs_that_need_them() -> None:
-    done = run(sys.executable, "-c", IMPORTING)
+RANKING = """
+import json, re, sys
+import evenhand.cli.commands.profiles
+import evenhand.cli.runs.start
+
+def judge(messages):
+    shown = re.findall(r"<profile_([A-Z])", messages[-1]["content"])
+    return json.dumps({"reasoning": "", "order": shown})
+
+profiles = [{"id": name, "text": name * 3} for name in "abc"]
+evenhand.rank(profiles, criteria="Worth", judge=judge, store=None).report()
+heavy = {"evenhand.suites.suite", "numpy.ma", "yaml"}
+assert not heavy & sys.modules.keys(), f"a ranking loaded {heavy & sys.modules.keys()}"
+"""
+
+
+@pytest.mark.parametrize("code", [IMPORTING, RANKING], ids=["the command line", "a ranking"])
+def test_the_heavy_parts_are_loaded_by_the_verbs_that_need_them(code: str) -> None:
+    done = run(sys.executable, "-c", code)
 
     assert done.stderr == ""
 

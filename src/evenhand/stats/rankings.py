@@ -128,7 +128,9 @@ class Rankings:
         for block in self.blocks:
             places = np.searchsorted(padded, block.members).astype(np.int32)
             kept = padded[places[0]] == block.members[0]
-            if kept.all():
+            if (places == block.members).all():
+                blocks.append(block)  # which takes no room
+            elif kept.all():
                 blocks.append(block._replace(members=places))
             elif kept.any():
                 blocks.append(Block(places[:, kept], block.slots[:, kept], block.weights[kept], block.units[kept]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -125,71 +125,79 @@ def posterior(rankings: Rankings, *, draws: int = DRAWS, level: float = 0.95, se
     The order is that of the fit, so those that the rankings treat alike are equal.
     """
     fitted, chance = learned_fit(rankings), np.random.default_rng(seed)
-    drawn = _Drawn(rankings.count, draws, level)
-    if rankings.count > MOST_MEMBERS or fitted.prior < _CONSISTENT:
-        drawn.take(_draws_around(rankings, fitted, chance))
-        half = z_quantile(level) * _error_of_position(rankings, fitted, float(drawn.positions.std()))
-        position = (fitted.position - half, fitted.position + half)
-        return Posterior(fitted, drawn.best, drawn.worst, drawn.errors, position)
-    drawn.take(draws_of(rankings, fitted, chance))
-    values, errors = _rearranged(drawn.means, fitted.values), drawn.errors
-    prior = len(values) / float((values**2 + errors**2).sum())
-    first, last = ranks_of(values)
-    # The next draw would lie below the k-th of n with a probability of k / (n + 1).
-    shares = ((1 - level) / 2, 0.5, (1 + level) / 2)
-    low, median, high = np.quantile(drawn.positions, shares, method="weibull").tolist()
+    is_approximated = rankings.count > MOST_MEMBERS or fitted.prior < _CONSISTENT
+    return (_approximated if is_approximated else _sampled)(rankings, fitted, chance, draws, level)
+
+
+def _approximated(
+    rankings: Rankings, fitted: Strengths, chance: np.random.Generator, draws: int, level: float
+) -> Posterior:
+    drawn = _Drawn(_draws_around(rankings, fitted, chance), fitted.values, draws, level)
+    half = z_quantile(level) * _error_of_position(rankings, fitted, float(drawn.positions.std()))
     return Posterior(
-        strengths=Strengths(values=values, position=median, prior=prior),
-        best=np.minimum(drawn.best, first),
-        worst=np.maximum(drawn.worst, last),
-        errors=errors,
-        position=(low, high),
+        strengths=fitted,
+        best=drawn.best,
+        worst=drawn.worst,
+        errors=drawn.errors,
+        position=(fitted.position - half, fitted.position + half),
     )
 
 
-class _Drawn:
-    """What is kept of draws: of the ranks, only as many extreme ones as lie outside of the interval.
+def _sampled(rankings: Rankings, fitted: Strengths, chance: np.random.Generator, draws: int, level: float) -> Posterior:
+    points = np.array(list(itertools.islice(draws_of(rankings, fitted, chance), draws)))
+    means = points[:, :-1].mean(axis=0)
+    drawn = _Drawn(points, means, draws, level)
+    values = _rearranged(means, fitted.values)
+    first, last = ranks_of(values)
+    positions = np.sort(drawn.positions).tolist()
+    outside = _outside(draws, level)
+    prior = len(values) / float((values**2 + drawn.errors**2).sum())
+    return Posterior(
+        strengths=Strengths(values=values, position=positions[draws // 2], prior=prior),
+        best=np.minimum(drawn.best, first),
+        worst=np.maximum(drawn.worst, last),
+        errors=drawn.errors,
+        position=(positions[outside - 1], positions[-outside]),
+    )
 
-    So memory stays small, with a hundred thousand members too.
+
+def _outside(draws: int, level: float) -> int:
+    """Return the k for which an interval goes from the k-th lowest draw to the k-th highest.
+
+    The next draw would lie below the k-th of n with a probability of k / (n + 1).
+    """
+    return max(1, round((draws + 1) * (1 - level) / 2))
+
+
+class _Drawn:
+    """What draws around some strengths come to: positions, standard errors, and the ends of the intervals of ranks.
+
+    Of the ranks, only as many extreme ones are kept as lead to these ends. So memory stays small with a hundred
+    thousand members too.
     """
 
-    def __init__(self, count: int, draws: int, level: float) -> None:
-        outside = max(1, round(draws * (1 - level) / 2)) + 1  # and the first inside
-        self._best = np.full((count, outside), count, dtype=np.int32)
-        self._worst = np.ones((count, outside), dtype=np.int32)
-        self._sums, self._squares = np.zeros((2, count))
+    def __init__(self, points: Iterable[Floats], around: Floats, draws: int, level: float) -> None:
+        count, outside = len(around), _outside(draws, level)
+        # What stays is made first: what is made after the first draw would keep the room of what that takes.
         self.positions: Floats = np.zeros(draws)
-
-    def take(self, points: Iterator[Floats]) -> None:
-        """Take strengths and, as the last, the position from as many draws as there is room for."""
-        for number, point in enumerate(itertools.islice(points, len(self.positions))):
+        self.errors: Floats = np.zeros(count)
+        self.best: Numbers = np.zeros(count, dtype=np.int32)
+        self.worst: Numbers = np.zeros(count, dtype=np.int32)
+        best = np.full((count, outside), count, dtype=np.int32)
+        worst = np.ones((count, outside), dtype=np.int32)
+        for number, point in enumerate(itertools.islice(points, draws)):
             self.positions[number] = point[-1]
             values = point[:-1]
-            self._sums += values
-            self._squares += values**2
             first, last = ranks_of(values)
-            np.minimum(self._best[:, -1], first, out=self._best[:, -1])
-            self._best.sort(axis=1)
-            np.maximum(self._worst[:, 0], last, out=self._worst[:, 0])
-            self._worst.sort(axis=1)
-
-    @property
-    def best(self) -> Numbers:
-        return self._best[:, -1].copy()
-
-    @property
-    def worst(self) -> Numbers:
-        return self._worst[:, 0].copy()
-
-    @property
-    def means(self) -> Floats:
-        means: Floats = self._sums / len(self.positions)
-        return means
-
-    @property
-    def errors(self) -> Floats:
-        errors: Floats = np.sqrt(np.maximum(self._squares / len(self.positions) - self.means**2, 0.0))
-        return errors
+            np.minimum(best[:, -1], first, out=best[:, -1])
+            best.sort(axis=1)
+            np.maximum(worst[:, 0], last, out=worst[:, 0])
+            worst.sort(axis=1)
+            values -= around
+            self.errors += values**2
+        self.errors /= draws
+        np.sqrt(self.errors, out=self.errors)
+        self.best[:], self.worst[:] = best[:, -1], worst[:, 0]
 
 
 def _draws_around(rankings: Rankings, fitted: Strengths, chance: np.random.Generator) -> Iterator[Floats]:
@@ -197,8 +205,8 @@ def _draws_around(rankings: Rankings, fitted: Strengths, chance: np.random.Gener
     slope = Slope(rankings, fitted.point, fitted.prior)
     while True:
         drawn = slope.solve(slope.noise(chance))
-        drawn[:-1] -= drawn[:-1].mean()
-        drawn += fitted.point
+        drawn[:-1] += fitted.values - drawn[:-1].mean()
+        drawn[-1] += fitted.position
         yield drawn
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -12,7 +12,9 @@ from evenhand.cli.options import display_name, is_typed
 from evenhand.domain.label import LABELS_FILE
 from evenhand.domain.run import RunRecord
 from evenhand.engine.job import Scope
-from evenhand.suites.suite import Suite, read_suite
+
+if TYPE_CHECKING:
+    from evenhand.suites.suite import Suite
 
 _FLAGS: Final = {"judge": "--judge", "target": "--target"}
 
@@ -43,6 +45,8 @@ class Overrides:
 
     def read(self, path: str, names: Mapping[str, str] = _FLAGS) -> Suite:
         """Read a suite with these in place of its own; ``names`` are those of the options in messages."""
+        from evenhand.suites.suite import read_suite  # noqa: PLC0415 - profiles are judged without any suite
+
         return read_suite(path, judge=self.judge, target=self.target, called=names)
 
 

@@ -94,8 +94,8 @@ class _Fit:
             rounds=tally.rounds,
             failed=tally.failures,
             apart=tuple(self._named(one) for one in self._apart),
-            refused=self._named(np.setdiff1d(blamed, self._numbers)),
-            partly_refused=self._named(np.intersect1d(blamed, self._numbers)),
+            refused=self._named(_others(blamed, self._numbers)),
+            partly_refused=self._named(blamed[np.isin(blamed, self._numbers)]),
             pending=tally.pending,
             only_ties=tally.only_ties,
             total_retries=tally.retries,
@@ -115,7 +115,7 @@ class _Fit:
         participants, tally = self._participants, self._tally
         ranks, _ = ranks_of(self._fitted.values)
         order = _ordered(ranks, NamesInOrder(participants.names, self._numbers))
-        others = np.setdiff1d(np.arange(len(tally.ranked)), self._numbers)
+        others = _others(np.arange(len(tally.ranked)), self._numbers)
         unranked = sorted(others.tolist(), key=participants.names.__getitem__)
         numbers = np.concatenate([self._numbers[order], np.array(unranked, dtype=np.int64)])
         best, worst = self._ends(order)
@@ -204,15 +204,20 @@ def _compared(tally: Tally) -> tuple[Numbers, list[Numbers]]:
     """
     ranked = np.flatnonzero(np.array(tally.ranked))
     labels = tally.rankings(ranked).sets()
-    sets = [ranked[labels == label] for label in np.unique(labels)]
+    sets = [ranked[labels == label] for label in np.flatnonzero(np.bincount(labels))]
     if len(sets) < 2:
         return ranked, []
-    blameless = [np.setdiff1d(one, _blamed(tally)) for one in sets]
+    blameless = [_others(one, _blamed(tally)) for one in sets]
     sizes = [len(one) for one in blameless]
     largest = int(np.argmax(sizes))
     if 2 * sizes[largest] <= sum(sizes):
         return ranked[:0], [one for one in blameless if len(one)]
     return sets[largest], [one for place, one in enumerate(blameless) if len(one) and place != largest]
+
+
+def _others(numbers: Numbers, these: Numbers) -> Numbers:
+    """Return the numbers that are none of these; numpy's own loads its masked arrays, which take a megabyte."""
+    return numbers[~np.isin(numbers, these)]
 
 
 def _blamed(tally: Tally) -> Numbers:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Tally:
 
     def __init__(self, *, in_pairs: bool = False) -> None:
         self.rounds = self.groups = self.failures = self.pending = self.retries = 0
-        self.shown, self.in_groups = array("d"), array("i")
+        self.shown, self.in_groups = array("f"), array("i")
         self.ranked, self.failed = array("i"), array("i")
         self.pairs, self.shares = (array("i"), array("i")), array("d")
         self.errors: list[tuple[str, str]] = []
@@ -122,7 +122,7 @@ class Tally:
             shown=self.shown,
             ranked=self.in_groups,
             met=self._met,
-            together=[self._said[number].judgments_of(count) for number in sorted(self._said)],
+            together=_Together([self._said[number] for number in sorted(self._said)], count),
             open=open_pairs(self.rankings(np.arange(count))) if count <= MOST_PROFILES else None,
             out=self.failed_groups.to_blame,
         )
@@ -137,3 +137,16 @@ class Tally:
         if self.shares:
             return flip_test(for_first=self._for_first, for_second=self._for_second, pairs=len(self.shares))
         return self._slots.test()
+
+
+class _Together(Sequence["Numbers"]):
+    """The group in which each of so many profiles was ranked in each round, looked up when it is asked for."""
+
+    def __init__(self, rounds: Sequence[Rankings], count: int) -> None:
+        self._rounds, self._count = rounds, count
+
+    def __len__(self) -> int:
+        return len(self._rounds)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._rounds[index].judgments_of(self._count)
