@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -109,7 +110,8 @@ def _total_variance(rankings: Rankings, fitted: Strengths) -> float:
 class Posterior(NamedTuple):
     """What is known of strengths, the best and the worst rank of each, from 1, and the interval around the position.
 
-    ``errors`` are the standard errors of the strengths around their mean.
+    ``errors`` are the standard errors of the strengths around their mean. ``draws`` has a row of strengths for each
+    draw; there is none where the strengths were taken as normally distributed.
     """
 
     strengths: Strengths
@@ -117,6 +119,14 @@ class Posterior(NamedTuple):
     worst: Numbers
     errors: Floats
     position: tuple[float, float]
+    draws: Floats
+
+    def is_stronger(self, one: int, other: int, *, level: float) -> bool:
+        """Return whether one is stronger than the other with this probability."""
+        if len(self.draws):
+            return float((self.draws[:, one] > self.draws[:, other]).mean()) >= level
+        gap = self.strengths.values[one] - self.strengths.values[other]
+        return bool(gap > NormalDist().inv_cdf(level) * math.hypot(self.errors[one], self.errors[other]))
 
 
 def posterior(rankings: Rankings, *, draws: int = DRAWS, level: float = 0.95, seed: int = 0) -> Posterior:
@@ -140,13 +150,14 @@ def _approximated(
         worst=drawn.worst,
         errors=drawn.errors,
         position=(fitted.position - half, fitted.position + half),
+        draws=np.zeros((0, rankings.count)),
     )
 
 
 def _sampled(rankings: Rankings, fitted: Strengths, chance: np.random.Generator, draws: int, level: float) -> Posterior:
     points = np.array(list(itertools.islice(draws_of(rankings, fitted, chance), draws)))
     means = points[:, :-1].mean(axis=0)
-    drawn = _Drawn(points, means, draws, level)
+    drawn = _Drawn(points.copy(), means, draws, level)
     values = _rearranged(means, fitted.values)
     first, last = ranks_of(values)
     positions = np.sort(drawn.positions).tolist()
@@ -158,6 +169,7 @@ def _sampled(rankings: Rankings, fitted: Strengths, chance: np.random.Generator,
         worst=np.maximum(drawn.worst, last),
         errors=drawn.errors,
         position=(positions[outside - 1], positions[-outside]),
+        draws=points[:, :-1],
     )
 
 

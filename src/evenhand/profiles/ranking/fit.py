@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 # With one ranking, nothing says how sure it is.
 _LEAST_GROUPS: Final = 2
-# Strengths so many standard errors apart are in this order 95 times out of 100.
-_APART: Final = NormalDist().inv_cdf(LEVEL)
 
 
 def ranks_from(results: Iterable[CaseResult], design: RankingDesign) -> Ranks:
@@ -186,11 +183,9 @@ class _Fit:
         tiers = np.zeros(len(order), dtype=np.int32)
         if self._posterior is None or self._agreement.beats_chance is False or self._tally.only_ties:
             return tiers
-        strengths, variances = self._fitted.values[order], self._posterior.errors[order] ** 2
         tier, first = 0, 0
         for place in np.flatnonzero(best).tolist():
-            gap = strengths[first] - strengths[place]
-            if not tier or gap > _APART * np.sqrt(variances[first] + variances[place]):
+            if not tier or self._posterior.is_stronger(order[first], order[place], level=LEVEL):
                 tier, first = tier + 1, place
             tiers[place] = tier
         return tiers
