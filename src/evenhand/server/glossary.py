@@ -248,8 +248,8 @@ WORDS: Final = (
     Word(
         label="rank",
         sentence=(
-            "The place in the order that agrees best with all groups; the interval has 95% of the ranks when "
-            "groups are resampled."
+            "The place in the order that agrees best with all groups; the interval contains 95% of the ranks that "
+            "the judge's replies leave possible."
         ),
         link="/help/ranking#what-the-numbers-mean",
     ),

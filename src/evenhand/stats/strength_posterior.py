@@ -1,8 +1,9 @@
 """What rankings say about strengths: how strong each is, how far off that may be, and the ranks that are left.
 
-Of few, strengths are drawn together with everything that they depend on. Of many, and of those whom a judge never
-contradicted itself about, they are taken as normally distributed around the fit, with the inverse of its curvature as
-covariance (Laplace's approximation), and the prior's precision is the one that makes the rankings most likely (MacKay).
+Up to some hundred members, strengths are sampled together with everything that they depend on. For more members, and
+for a judge that never contradicts itself, they are taken as normally distributed around the fit, with the inverse of its
+curvature as covariance (Laplace's approximation), and the prior's precision is the one that makes the rankings most
+likely (MacKay).
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def _approximated(
 def _sampled(rankings: Rankings, fitted: Strengths, chance: np.random.Generator, draws: int, level: float) -> Posterior:
     points = np.array(list(itertools.islice(draws_of(rankings, fitted, chance), draws)))
     means = points[:, :-1].mean(axis=0)
-    drawn = _Drawn(points.copy(), means, draws, level)
+    drawn = _Drawn(points.copy(), means, draws, level)  # which changes them, to save room
     values = _rearranged(means, fitted.values)
     first, last = ranks_of(values)
     positions = np.sort(drawn.positions).tolist()

@@ -1,8 +1,8 @@
 """Draws of strengths from what rankings leave possible, by Hamiltonian Monte Carlo (Neal 2011).
 
-Strengths, position and the precision of the prior are drawn together, so none of them is taken as known. A step follows
-the slope of the posterior for a while, in coordinates in which the posterior is about equally wide in all directions;
-then a precision is drawn that fits the strengths.
+Strengths, position and the precision of the prior are drawn together, so none of them is taken as known. A transition
+follows the gradient of the posterior along a trajectory, in whitened coordinates: in these, the posterior is about
+equally wide in all directions. Then the precision is drawn, given the strengths.
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ _LEAST_AT_START, _MOST_AT_START = 2e-2, 10.0
 _LEAST_SQUARES: Final = 1e-9
 
 _WARM_UP: Final = 60
-_STEPS_A_DRAW: Final = 2
-# How long a path is, in standard deviations. It is random, since paths of one length might end where they began.
-_SHORTEST_PATH, _LONGEST_PATH = 1.0, 2.2
-# A stride is the part of a path along which the slope is taken as constant. In the warm-up it is adapted, until this
-# share of the paths is accepted.
-_STRIDE, _LONGEST_STRIDE = 0.5, 1.2
+_TRANSITIONS_A_DRAW: Final = 2
+# How long a trajectory is, in standard deviations. It is random: trajectories of one length might end where they began.
+_SHORTEST_TRAJECTORY, _LONGEST_TRAJECTORY = 1.0, 2.2
+# The size of a leapfrog step, which is adapted in the warm-up until this share of the trajectories is accepted.
+_FIRST_STEP, _LARGEST_STEP = 0.5, 1.2
 _ACCEPTED: Final = 0.8
 _ADAPTATION: Final = 0.1
-# By how much all strengths may grow or shrink at once: a standard deviation between these two, as logarithms.
-_LEAST_GROWTH, _MOST_GROWTH = -3.0, 0.0
+# The logarithm of the factor by which all strengths are rescaled has a standard deviation between exp(-3) and exp(0).
+_LEAST_RESCALING, _MOST_RESCALING = -3.0, 0.0
 
 
 def draws_of(rankings: Rankings, start: Strengths, chance: np.random.Generator) -> Iterator[Floats]:
@@ -45,85 +44,85 @@ def draws_of(rankings: Rankings, start: Strengths, chance: np.random.Generator) 
     sampler = _Sampler(rankings, start, chance)
     sampler.warm_up()
     while True:
-        for _ in range(_STEPS_A_DRAW):
-            sampler.step()
+        for _ in range(_TRANSITIONS_A_DRAW):
+            sampler.transition()
         drawn = sampler.point.copy()
         drawn[:-1] -= drawn[:-1].mean()
         yield drawn
 
 
 class _Sampler:
-    """A walk through the strengths, positions and precisions of the prior that rankings leave possible."""
+    """A Markov chain through the strengths, positions and precisions of the prior that rankings leave possible."""
 
     def __init__(self, rankings: Rankings, start: Strengths, chance: np.random.Generator) -> None:
         self._rankings, self._chance = rankings.in_few_blocks(), chance
         self._prior = min(max(start.prior, _LEAST_AT_START), _MOST_AT_START)
         self._state = _State(self._rankings, fit(self._rankings, prior=self._prior, start=start).point)
         self._curvature = self._state.slope.hessian()
-        self._coordinates: dict[int, Floats] = {}
-        self._stride = _STRIDE
+        self._whitenings: dict[int, Floats] = {}
+        self._step_size = _FIRST_STEP
 
     @property
     def point(self) -> Floats:
-        """Where the walk has come to: strengths and, as the last, the position."""
+        """Where the chain is: strengths and, as the last, the position."""
         return self._state.point
 
     def warm_up(self) -> None:
-        """Leave the start behind, and adapt the stride."""
+        """Leave the start behind, and adapt the step size."""
         for _ in range(_WARM_UP):
-            too_often = self.step() - _ACCEPTED
-            self._stride = min(self._stride * math.exp(_ADAPTATION * too_often), _LONGEST_STRIDE)
+            excess = self.transition() - _ACCEPTED
+            self._step_size = min(self._step_size * math.exp(_ADAPTATION * excess), _LARGEST_STEP)
 
-    def step(self) -> float:
-        """Draw strengths and position, then the prior; return the chance with which the path was accepted."""
+    def transition(self) -> float:
+        """Draw strengths and position, then the prior; return the probability of accepting the trajectory."""
         start, momentum = self._state, self._chance.standard_normal(len(self._curvature))
-        end, momentum_at_end = self._path(start, momentum)
+        end, momentum_at_end = self._trajectory(start, momentum)
         gain = self._log_posterior(end, self._prior) - float((momentum_at_end**2).sum()) / 2
         gain -= self._log_posterior(start, self._prior) - float((momentum**2).sum()) / 2
         if self._is_accepted(gain):
             self._state = end
         self._draw_prior()
-        self._grow()
+        self._rescale()
         return math.exp(min(gain, 0.0)) if math.isfinite(gain) else 0.0
 
-    def _path(self, state: _State, momentum: Floats) -> tuple[_State, Floats]:
-        """Follow the slope from a state (the leapfrog method); return the state and the momentum at the end."""
-        axes, precisions = self._axes(), prior_precisions(len(momentum), self._prior)
-        strides = max(1, round(self._chance.uniform(_SHORTEST_PATH, _LONGEST_PATH) / self._stride))
-        momentum = momentum + self._stride / 2 * state.gradient(precisions) @ axes
-        for left in reversed(range(strides)):
-            state = _State(self._rankings, state.point + axes @ (self._stride * momentum))
-            momentum += self._stride / (1 if left else 2) * state.gradient(precisions) @ axes
+    def _trajectory(self, state: _State, momentum: Floats) -> tuple[_State, Floats]:
+        """Follow the gradient from a state by leapfrog steps; return the state and the momentum at the end."""
+        whitening, precisions = self._whitening(), prior_precisions(len(momentum), self._prior)
+        steps = max(1, round(self._chance.uniform(_SHORTEST_TRAJECTORY, _LONGEST_TRAJECTORY) / self._step_size))
+        momentum = momentum + self._step_size / 2 * state.gradient(precisions) @ whitening
+        for left in reversed(range(steps)):
+            state = _State(self._rankings, state.point + whitening @ (self._step_size * momentum))
+            momentum += self._step_size / (1 if left else 2) * state.gradient(precisions) @ whitening
         return state, momentum
 
-    def _axes(self) -> Floats:
-        """Return coordinates that suit a prior about as wide as this one, as the columns of a matrix."""
+    def _whitening(self) -> Floats:
+        """Return the matrix of whitened coordinates for a prior about as wide as this one."""
         power = round(math.log2(self._prior))
-        if power not in self._coordinates:
+        if power not in self._whitenings:
             precisions = self._curvature + np.diag(prior_precisions(len(self._curvature), 2.0**power))
-            self._coordinates[power] = np.linalg.cholesky(np.linalg.inv(precisions))
-        return self._coordinates[power]
+            self._whitenings[power] = np.linalg.cholesky(np.linalg.inv(precisions))
+        return self._whitenings[power]
 
     def _draw_prior(self) -> None:
-        """Draw a precision of the prior that fits the strengths."""
+        """Draw the precision of the prior, given the strengths."""
         strengths = self._state.point[:-1]
         squares = max(float((strengths**2).sum()), _LEAST_SQUARES)
         prior = 2 * self._chance.gamma((len(strengths) - 1) / 2) / squares
         if self._is_accepted(_log_density(prior) - _log_density(self._prior)):
             self._prior = prior
 
-    def _grow(self) -> None:
-        """Let all strengths grow or shrink at once, together with the prior.
+    def _rescale(self) -> None:
+        """Rescale all strengths at once, together with the prior.
 
-        A precision drawn to fit the strengths hardly differs from the one to which these were drawn.
+        A precision drawn given the strengths hardly differs from the one given which these were drawn.
         """
-        factor = math.exp(self._chance.normal() * math.exp(self._chance.uniform(_LEAST_GROWTH, _MOST_GROWTH)))
+        factor = math.exp(self._chance.normal() * math.exp(self._chance.uniform(_LEAST_RESCALING, _MOST_RESCALING)))
         prior, strengths = self._prior / factor**2, self._state.point[:-1]
-        grown = _State(self._rankings, np.append(strengths * factor, self._state.point[-1]))
-        gain = self._log_posterior(grown, prior) + _log_density(prior)
+        rescaled = _State(self._rankings, np.append(strengths * factor, self._state.point[-1]))
+        gain = self._log_posterior(rescaled, prior) + _log_density(prior)
         gain -= self._log_posterior(self._state, self._prior) + _log_density(self._prior)
         if self._is_accepted(gain + math.log(factor)):
-            self._state, self._prior = grown, prior
+            self._state, self._prior = rescaled, prior
 
     def _is_accepted(self, gain: float) -> bool:
         return -self._chance.exponential() < gain  # never where the gain is not a number

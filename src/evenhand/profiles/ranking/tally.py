@@ -122,7 +122,7 @@ class Tally:
             shown=self.shown,
             ranked=self.in_groups,
             met=self._met,
-            together=_Together([self._said[number] for number in sorted(self._said)], count),
+            together=_GroupsByRound([self._said[number] for number in sorted(self._said)], count),
             open=open_pairs(self.rankings(np.arange(count))) if count <= MOST_PROFILES else None,
             out=self.failed_groups.to_blame,
         )
@@ -139,7 +139,7 @@ class Tally:
         return self._slots.test()
 
 
-class _Together(Sequence["Numbers"]):
+class _GroupsByRound(Sequence["Numbers"]):
     """The group in which each of so many profiles was ranked in each round, looked up when it is asked for."""
 
     def __init__(self, rounds: Sequence[Rankings], count: int) -> None:
