@@ -1,9 +1,9 @@
 """What rankings say about strengths: how strong each is, how far off that may be, and the ranks that are left.
 
 Up to some hundred members, strengths are sampled together with everything that they depend on. For more members, and
-for a judge that never contradicts itself, they are taken as normally distributed around the fit, with the inverse of its
-curvature as covariance (Laplace's approximation), and the prior's precision is the one that makes the rankings most
-likely (MacKay).
+for a judge that never contradicts itself, they are taken as normally distributed around the fit, with the inverse of
+its curvature as covariance (Laplace's approximation), and the prior's precision is the one that makes the rankings
+most likely (MacKay).
 """
 
 from __future__ import annotations
