@@ -261,6 +261,16 @@ except OSError as error:
     assert list(reads_wording(handler)) == [4, 5, 6, 7, 8]
 
 
+def test_a_difference_that_rounds_to_zero_has_no_minus() -> None:
+    """With ``z``, -0.001 is written as +0.00."""
+
+    def lines(path: Path) -> list[int]:
+        texts = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        return [number for number, text in texts if re.search(r":\+\.\d", text)]
+
+    assert found_in(SOURCES, lines) == {}
+
+
 def test_a_module_runs_no_text_as_code() -> None:
     def unsafe(path: Path) -> list[str]:
         calls = [node for node in nodes_of(path) if isinstance(node, ast.Call)]

@@ -28,7 +28,7 @@ def _work_out(report: Report) -> Examination:
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
     """Return the judge card for a terminal; what models and users wrote is made plain."""
     shown = title(report, max(width - 40, 20))
-    return as_report(report.run, shown, _all_parts(report), width=width, colour=colour, html_written=html_written)
+    return as_report(report, shown, _all_parts(report), width=width, colour=colour, html_written=html_written)
 
 
 def in_short(report: Report) -> str:

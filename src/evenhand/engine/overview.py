@@ -16,6 +16,7 @@ from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult, slices_of
 from evenhand.domain.json_codec import evaluation_from
 from evenhand.domain.run import CaseResult, Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
+from evenhand.engine.store_location import db_option
 from evenhand.engine.stored_survey import stored_survey
 from evenhand.reports.overview import FORMAT, Overview, Survey
 from evenhand.reports.phrases import Standing
@@ -89,6 +90,7 @@ def report_from(store: Store, run: RunRecord, overview: Overview, gates: tuple[G
         at=functools.partial(results_at, store, run),
         standings=functools.partial(_case_standings, store, run),
         targets=functools.partial(_compare_targets, store, run),
+        db_option=db_option(store.address),
     )
 
 

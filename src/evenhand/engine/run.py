@@ -24,7 +24,7 @@ from evenhand.domain.verdict import Verdict
 from evenhand.engine.cost_forecast import CostForecast
 from evenhand.engine.labelled import all_gates, labelled_overview
 from evenhand.engine.overview import results_at
-from evenhand.engine.store_location import DEFAULT, PlaceLike, StoreLocation
+from evenhand.engine.store_location import DEFAULT, PlaceLike, StoreLocation, db_option
 from evenhand.models.retry import BUDGET
 from evenhand.reports.json import case_row
 from evenhand.reports.overview import Overview
@@ -318,6 +318,7 @@ class Run:
             at=self._results_at,
             standings=self._standings,
             targets=self.compare_targets,
+            db_option=db_option(self._place.address),
         )
 
     @property

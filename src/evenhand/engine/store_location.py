@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from evenhand.domain.errors import ConfigError, RunNotFoundError
-from evenhand.store.location import require_location
+from evenhand.store.location import require_location, without_password
 from evenhand.store.store import DEFAULT_URL, IN_MEMORY, Store, open_store
 
 DEFAULT: Final = "default"
@@ -39,11 +40,16 @@ class StoreLocation:
         if isinstance(location, Store):
             self._store = location
         elif location is not None:
-            url = os.environ.get(VARIABLE) or DEFAULT_URL if location == DEFAULT else os.fspath(location)
+            url = _default_url() if location == DEFAULT else os.fspath(location)
             self._url = _absolute_url(url)
         if self._store is None and self._url == IN_MEMORY:
             self._store = open_store(IN_MEMORY)
             weakref.finalize(self, self._store.close)
+
+    @property
+    def address(self) -> str:
+        """The path or URL that opens it, without a password."""
+        return without_password(self._url) if self._store is None else self._store.address
 
     @contextlib.contextmanager
     def opened(self, *, to_read: bool = False, or_read_only: bool = False) -> Iterator[Store]:
@@ -63,6 +69,28 @@ class StoreLocation:
             yield store
         finally:
             store.close()
+
+
+def db_option(address: str) -> str | None:
+    """Return the option by which a command finds a database, after a blank; empty for the default one.
+
+    None for a database in memory, which no command finds.
+
+    >>> db_option("runs.db")
+    ' --db runs.db'
+    >>> db_option(".evenhand/evenhand.db")
+    ''
+    """
+    url, default = (without_password(_absolute_url(url)) for url in (address, _default_url()))
+    if url == IN_MEMORY:
+        return None
+    if url == default:
+        return ""
+    return f" --db {shlex.quote(without_password(address).removeprefix(f'{Path.cwd()}{os.sep}'))}"
+
+
+def _default_url() -> str:
+    return os.environ.get(VARIABLE) or DEFAULT_URL
 
 
 def _absolute_url(url: str) -> str:

@@ -66,7 +66,8 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
     console.print(Text(""))
     console.print(table)
     left = report.summary.cases.n - len(shown)
-    more = [f"and {left:,} more; all of them: evenhand report {report.run.id} -o scores.csv"] if left else []
+    command = f"evenhand report {report.run.id}{report.db_option or ''}"
+    more = [f"and {left:,} more; all of them: {command} -o scores.csv"] if left else []
     for line in ("", *more, *_sentences(report, numbers)):
         console.print(Text(plain(line, None)))
     if numbers.spread.n > 1:
@@ -75,7 +76,7 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
             console.print(Text(bar))
         console.print(Text(""))
     if not (html_written and report.run.status is RunStatus.FINISHED):
-        out.write(next_step(report.run))  # a command to copy, which must not be broken into lines
+        out.write(next_step(report.run, report.db_option))  # a command to copy, which must not be broken into lines
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 

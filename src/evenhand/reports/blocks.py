@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from evenhand.domain.run import RunRecord, RunStatus
+from evenhand.domain.run import RunStatus
 from evenhand.reports.phrases import next_step
+from evenhand.reports.report import Report
 from evenhand.reports.safe_text import escaped, plain
 
 _WIDEST_CELL: Final = 60
@@ -46,13 +47,13 @@ def as_text(blocks: Iterable[Block], *, width: int = 100) -> str:
 
 
 def as_report(
-    run: RunRecord, title: str, blocks: Iterable[Block], *, width: int, colour: bool, html_written: bool
+    report: Report, title: str, blocks: Iterable[Block], *, width: int, colour: bool, html_written: bool
 ) -> str:
     """Write the report of a run for a terminal: a title, blocks, and what to do next unless that was done."""
     bold, usual = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
     texts = [f"{bold}{title}{usual}\n", as_text(blocks, width=width)]
-    if not (html_written and run.status is RunStatus.FINISHED):
-        texts.append(f"{next_step(run)}\n")
+    if not (html_written and report.run.status is RunStatus.FINISHED):
+        texts.append(f"{next_step(report.run, report.db_option)}\n")
     return "\n".join(texts)
 
 

@@ -97,12 +97,12 @@ def difference_text(difference: float | None) -> str:
     >>> difference_text(0.1234), difference_text(-0.00001)
     ('+0.123', '+0.000')
     """
-    return NONE if difference is None else f"{round(difference, 3) + 0.0:+.3f}"
+    return NONE if difference is None else f"{difference:+z.3f}"
 
 
 def around_text(interval: Interval | None) -> str:
     """Write the interval of a difference."""
-    return NONE if interval is None else f"[{interval.low:+.3f}, {interval.high:+.3f}]"
+    return NONE if interval is None else f"[{interval.low:+z.3f}, {interval.high:+z.3f}]"
 
 
 def _who(run: RunRecord) -> str:

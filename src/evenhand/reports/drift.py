@@ -106,8 +106,8 @@ def _agreement_lines(report: DriftReport) -> Iterator[str]:
     for word, rate in (("then", report.agreement_then), ("now", report.agreement_now)):
         if isinstance(rate, Rate):
             yield f"{word}, judge and people agreed on {score_text(rate.value)} {interval_text(rate.interval)}"
-    around = f"[{change.interval.low:+.3f}, {change.interval.high:+.3f}] ({LEVEL:.0%} interval)"
-    yield f"the change is {change.change + 0.0:+.3f} {around}, p {p_text(change.p)} by McNemar's exact test"
+    around = f"[{change.interval.low:+z.3f}, {change.interval.high:+z.3f}] ({LEVEL:.0%} interval)"
+    yield f"the change is {change.change:+z.3f} {around}, p {p_text(change.p)} by McNemar's exact test"
     yield f"it may fall by {report.max_drop:g}"
 
 

@@ -156,7 +156,7 @@ def agreement_lines(card: JudgeCard) -> Iterator[str]:
         found = card.score_difference
         yield (
             f"the judge's scores differ from people's by {found.absolute:.2f} on average; judge minus people is "
-            f"{found.mean:+.2f}"
+            f"{found.mean:+z.2f}"
         )
 
 
@@ -165,8 +165,8 @@ def kappa_line(found: Kappa | Refused) -> str:
     if isinstance(found, Refused):
         return f"no kappa: {found.reason}"
     if isinstance(found.interval, Refused):
-        return f"kappa {found.value:.2f}, without an interval: {found.interval.reason}"
-    return f"kappa is {found.value:.2f} {interval_text(found.interval)} (1 is full agreement, 0 is chance)"
+        return f"kappa {found.value:z.2f}, without an interval: {found.interval.reason}"
+    return f"kappa is {found.value:z.2f} {interval_text(found.interval)} (1 is full agreement, 0 is chance)"
 
 
 def bias_line(card: JudgeCard) -> str:
@@ -174,12 +174,12 @@ def bias_line(card: JudgeCard) -> str:
     found = card.bias
     if isinstance(found, Refused):
         return f"no bias: {found.reason}"
-    around = f"[{found.interval.low:+.2f}, {found.interval.high:+.2f}], p {p_text(found.p)}"
+    around = f"[{found.interval.low:+z.2f}, {found.interval.high:+z.2f}], p {p_text(found.p)}"
     points = f"{abs(100 * found.value):.0f} points"
     if found.p >= _SURE_P:
-        return f"no bias shown: the judge's pass rate minus that of people is {found.value:+.2f} {around}"
+        return f"no bias shown: the judge's pass rate minus that of people is {found.value:+z.2f} {around}"
     side, more = ("lenient", "more") if found.value > 0 else ("strict", "less")
-    return f"the judge is too {side}: it passes {points} {more} than people do ({found.value:+.2f} {around})"
+    return f"the judge is too {side}: it passes {points} {more} than people do ({found.value:+z.2f} {around})"
 
 
 def confusion(card: JudgeCard) -> Grid:
@@ -201,8 +201,8 @@ def mark_lines(card: JudgeCard) -> Iterator[str]:
         f"{', as the one in use does' if same else f'; in use is {card.pass_mark:g}'}"
     )
     yield (
-        f"sensitivity plus specificity minus 1 is {found.honest:.2f} on labels that the mark was not chosen on, "
-        f"{found.apparent:.2f} on its own ones (optimism {found.optimism:.2f}); now it is {found.current:.2f}"
+        f"sensitivity plus specificity minus 1 is {found.honest:z.2f} on labels that the mark was not chosen on, "
+        f"{found.apparent:z.2f} on its own ones (optimism {found.optimism:z.2f}); now it is {found.current:z.2f}"
     )
     if len(set(found.by_fold)) > 1:
         marks = ", ".join(f"{mark:g}" for mark in sorted(set(found.by_fold)))
@@ -252,7 +252,7 @@ def people_lines(card: JudgeCard) -> Iterator[str]:
 def _alpha(found: JuryAgreement) -> str:
     if found.alpha is None:
         return "Krippendorff's alpha is not defined, since all said the same"
-    return f"Krippendorff's alpha is {found.alpha:.2f} {_around(found.interval)}".rstrip()
+    return f"Krippendorff's alpha is {found.alpha:z.2f} {_around(found.interval)}".rstrip()
 
 
 def _around(interval: Interval | None) -> str:

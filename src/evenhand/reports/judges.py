@@ -67,7 +67,7 @@ def choice_lines(found: JudgesComparison) -> Iterator[str]:
         return
     yield (
         f"{plain(chosen.name, _NAME)} is the cheapest judge that surely lies at most {found.margin:g} below it: "
-        f"{chosen.behind or 0.0:+.3f} {_signed(chosen)}, for {cost_text(chosen.cost)} instead of "
+        f"{chosen.behind or 0.0:+z.3f} {_signed(chosen)}, for {cost_text(chosen.cost)} instead of "
         f"{cost_text(best.cost)} a judgment"
     )
 
@@ -96,7 +96,7 @@ def best_table(found: JudgesComparison) -> Grid:
             plain(each.name, _NAME),
             _rate(each.accuracy),
             _kappa(each.kappa),
-            NONE if each.behind is None else f"{each.behind + 0.0:+.3f} {_signed(each)}".strip(),
+            NONE if each.behind is None else f"{each.behind:+z.3f} {_signed(each)}".strip(),
             {True: "yes", False: "not shown", None: NONE}[each.within],
             cost_text(each.cost_per_correct),
         )
@@ -131,13 +131,13 @@ def jury_lines(found: JudgesComparison) -> Iterator[str]:
     verb = "gains" if gained.interval.low > 0 else "loses" if gained.interval.high < 0 else "neither gains nor loses"
     sure = "" if verb.startswith(("gains", "loses")) else " for sure"
     yield (
-        f"over its best member it {verb}{sure}: {gained.gain + 0.0:+.3f} "
-        f"[{gained.interval.low:+.3f}, {gained.interval.high:+.3f}]"
+        f"over its best member it {verb}{sure}: {gained.gain:+z.3f} "
+        f"[{gained.interval.low:+z.3f}, {gained.interval.high:+z.3f}]"
     )
     names = ", ".join(plain(name, _NAME) for name in gained.members)
     yield (
         f"the best member, {names}, was chosen on other labels than those it is measured on (five parts): "
-        f"{_rate(gained.best)}; chosen on all labels, it would seem better, and the gain {gained.apparent + 0.0:+.3f}"
+        f"{_rate(gained.best)}; chosen on all labels, it would seem better, and the gain {gained.apparent:+z.3f}"
     )
 
 
@@ -149,12 +149,12 @@ def _kappa(found: Kappa | Refused) -> str:
     if isinstance(found, Refused):
         return NONE
     around = "" if isinstance(found.interval, Refused) else f" {interval_text(found.interval)}"
-    return f"{found.value:.2f}{around}"
+    return f"{found.value:z.2f}{around}"
 
 
 def _signed(each: JudgeStanding) -> str:
     around = each.behind_interval
-    return "" if around is None else f"[{around.low:+.3f}, {around.high:+.3f}]"
+    return "" if around is None else f"[{around.low:+z.3f}, {around.high:+z.3f}]"
 
 
 def judges_text(found: JudgesComparison, *, width: int = 100) -> str:

@@ -337,10 +337,12 @@ def model_label(defined: object) -> str | None:
     return None if defined is None else str(defined)
 
 
-def next_step(run: RunRecord) -> str:
-    """Say what to do next."""
+def next_step(run: RunRecord, db_option: str | None) -> str:
+    """Say what to do next; ``db_option`` is how a command finds the run's database, None for one in memory."""
+    if db_option is None:
+        return "The run is in memory only: save a report, such as report.html, to keep its cases."
     if run.status is RunStatus.FINISHED:
-        return f"All cases: evenhand report {run.id} --output report.html"
+        return f"All cases: evenhand report {run.id}{db_option} --output report.html"
     if stopped_decided(run):
-        return f"Decided early. To judge the other cases too: evenhand resume {run.id}"
-    return f"Not finished. Resume with: evenhand resume {run.id}"
+        return f"Decided early. To judge the other cases too: evenhand resume {run.id}{db_option}"
+    return f"Not finished. Resume with: evenhand resume {run.id}{db_option}"

@@ -52,7 +52,8 @@ class Report:
     so that a report of a million cases takes no more memory than one of ten. Where there is an ``overview``, ``at``
     gives the cases of some positions, in their order, and nobody goes through all of them to show a few; ``standings``
     gives the position and the standing of each case, for which far less is read. ``targets`` compares the targets of a
-    run of several; it reads the whole run, so ``once`` is how to ask for it.
+    run of several; it reads the whole run, so ``once`` is how to ask for it. ``db_option`` is how a command finds the
+    run's database; None for one in memory, which none finds.
     """
 
     run: RunRecord
@@ -63,6 +64,7 @@ class Report:
     at: Callable[[Sequence[int]], Iterable[CaseResult]] | None = None
     standings: Callable[[], Iterable[tuple[int, Standing]]] | None = None
     targets: Callable[[], TargetComparison | None] | None = None
+    db_option: str | None = ""
     _computed: dict[Callable[[Report], Any], Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, compute: Callable[[Report], _Computed]) -> _Computed:

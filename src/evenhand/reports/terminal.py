@@ -68,7 +68,7 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
     if html_written and report.run.status is RunStatus.FINISHED:
         return text
     # A command to copy, which must not be broken into lines.
-    return f"{text}{next_step(report.run)}".rstrip() + "\n"
+    return f"{text}{next_step(report.run, report.db_option)}".rstrip() + "\n"
 
 
 def printed(parts: Iterable[RenderableType], *, width: int, colour: bool) -> str:

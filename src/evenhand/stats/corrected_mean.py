@@ -56,7 +56,7 @@ def corrected_mean(
     least = 1 / math.sqrt(n - 2)
     if fit.correlation < least:
         note = (
-            f"labels only: their correlation with the judge's scores is {fit.correlation:.2f}, and must be at least "
+            f"labels only: their correlation with the judge's scores is {fit.correlation:z.2f}, and must be at least "
             f"{least:.2f}"
         )
         return without_judge(alone, n, note)

@@ -32,7 +32,7 @@ def by_error_rates(judge_passes: int, judged: int, labels: JudgedLabels, level: 
     if known <= 0:
         return Refused(
             f"on {labels.n} labels the judge is not surely better than chance: the lower end of its sensitivity plus "
-            f"specificity minus 1 is {known:.2f}, and must be above 0"
+            f"specificity minus 1 is {known:z.2f}, and must be above 0"
         )
     passes, fails = labels.human_passes, labels.n - labels.human_passes
     value = rogan_gladen(judge_passes / judged, labels.tp / passes, labels.tn / fails)

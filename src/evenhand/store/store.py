@@ -18,7 +18,7 @@ from evenhand.store.database import Database, Space, atomic
 from evenhand.store.idempotency import IdempotencyKeys
 from evenhand.store.judge_cards import JudgeCards
 from evenhand.store.labels import Labels
-from evenhand.store.location import require_location
+from evenhand.store.location import require_location, without_password
 from evenhand.store.page_size import PageSize
 from evenhand.store.prompts import Prompts
 from evenhand.store.records import ANSWERS, CASES, EVALUATIONS, Row, Table, by_position, refuse_damage
@@ -74,7 +74,7 @@ def open_store(url: str = DEFAULT_URL) -> Store:
     except BaseException:
         database.close()
         raise
-    return Store(database)
+    return Store(database, address=without_password(url))
 
 
 class Store:
@@ -83,8 +83,10 @@ class Store:
     ``database`` is for the modules of the store; everybody else uses what these offer.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, address: str | None = None) -> None:
         self.database = self._db = database
+        # The path or URL that opens it again, without a password.
+        self.address = database.where if address is None else address
         self.runs = Runs(database)
         self.summaries = Summaries(database)
         self.case_digests = CaseDigests(database)

@@ -35,7 +35,7 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
     found = report.once(_tuning)
     text = as_text(parts(found), width=width)
     if report.run.status is not RunStatus.FINISHED:
-        return f"{text}\n{next_step(report.run)}\n"
+        return f"{text}\n{next_step(report.run, report.db_option)}\n"
     proposed = ["", "Proposed", *diff_lines(found)] if found.new else []
     return "\n".join([text.rstrip("\n"), *proposed, "", decision(found), ""])
 
@@ -112,7 +112,7 @@ def _fold_lines(found: Tuning) -> Iterator[str]:
         yield (
             f"overfitting: on the cases it was made from, the proposed prompt agrees with people on "
             f"{score_text(found.apparent.share if found.apparent else None)}; on cases that were not looked at, such a "
-            f"prompt agrees on {score_text(found.honest.share)} ({found.overfit:+.2f})"
+            f"prompt agrees on {score_text(found.honest.share)} ({found.overfit:+z.2f})"
         )
     shares = ", ".join(f"{_WAYS[way]} {score_text(share)}" for way, share in found.ways.items())
     yield f"agreement over folds: the current prompt {score_text(found.current.share)}, {shares}"
@@ -125,8 +125,8 @@ def change_text(found: PairedDifference) -> str:
     """Write a change of agreement with its interval, or why there is none."""
     if found.difference is None or found.interval is None:
         return found.lacking or "unknown"
-    around = f"[{found.interval.low:+.2f}, {found.interval.high:+.2f}]"
-    return f"{found.difference:+.2f} {around} ({found.wins} cases gained, {found.losses} lost, of {found.n})"
+    around = f"[{found.interval.low:+z.2f}, {found.interval.high:+z.2f}]"
+    return f"{found.difference:+z.2f} {around} ({found.wins} cases gained, {found.losses} lost, of {found.n})"
 
 
 def _row(name: str, found: Measured) -> tuple[str, ...]:

@@ -189,7 +189,7 @@ def is_beyond_chance(found: PairedDifference, looks: int = 0) -> bool:
 def _by_held_out(decisive: PairedDifference, looks: int) -> str:
     if decisive.difference is None or decisive.interval is None or decisive.p is None:
         return decisive.lacking or "the held-out cases decide nothing"
-    told = f"{decisive.difference:+.2f} [{decisive.interval.low:+.2f}, {decisive.interval.high:+.2f}]"
+    told = f"{decisive.difference:+z.2f} [{decisive.interval.low:+z.2f}, {decisive.interval.high:+z.2f}]"
     change_told = f"on {decisive.n} held-out cases, agreement with people changes by {told}"
     if is_beyond_chance(decisive, looks):
         return f"{change_told}: more than chance"

@@ -54,7 +54,9 @@ def test_what_holds_the_event_loop_stands_in_the_journal_and_is_told_in_the_end(
     console = Console()
 
     with open_journal(str(log), console, verbose=False) as notes, Interrupts() as interrupts:
-        session = Session(console=console, journal=notes, interrupts=interrupts, outputs=(), json=False, db=None)
+        session = Session(
+            console=console, journal=notes, interrupts=interrupts, outputs=(), json=False, db=str(folder / "runs.db")
+        )
         code = session.work_on(store, plan(store, job, Scope()), job, Pace())
     store.close()
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.cli.console import Console
-from evenhand.cli.options import DB, Db, Judge, On, Quiet, WorkerEnv, Workers, is_typed
+from evenhand.cli.options import DB, Db, Judge, On, Quiet, WorkerEnv, Workers
 from evenhand.cli.telemetry import sent_telemetry
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
-from evenhand.store.location import FOLDER, without_password
+from evenhand.engine.store_location import db_option
+from evenhand.store.location import FOLDER
 
 if TYPE_CHECKING:
     from evenhand.server.settings import ServerSettings
@@ -56,7 +56,6 @@ TOKEN_FILE = ".evenhand/token"  # noqa: S105 - the name of a file
 
 
 def serve(
-    ctx: typer.Context,
     *,
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
@@ -127,9 +126,8 @@ def serve(
     token_source = TOKEN_VARIABLE if variable else token_file
     with sent_telemetry(console):
         interrupted = serve_app(settings, lambda settled: _show_address(console, settled, token_source))
-    db_option = f" --db {shlex.quote(without_password(db))}" if is_typed(ctx, "db") else ""
     for run in interrupted:
-        console.note(f"run {run} was interrupted; resume with: evenhand resume {run}{db_option}")
+        console.note(f"run {run} was interrupted; resume with: evenhand resume {run}{db_option(db) or ''}")
 
 
 def _show_address(console: Console, settings: ServerSettings, token_source: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import typer
 
 from evenhand.cli.console import Console, write_from_signal
-from evenhand.cli.options import PaceOptions, display_name, is_typed
+from evenhand.cli.options import PaceOptions, display_name
 from evenhand.cli.runs import progress
 from evenhand.cli.runs.finish import finish, report_of
 from evenhand.cli.runs.journal import Journal, open_journal
@@ -31,9 +30,9 @@ from evenhand.engine.execution import runner_for
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.never_scored import NeverScored
 from evenhand.engine.runner import Runner
+from evenhand.engine.store_location import db_option
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, format_of
-from evenhand.store.location import without_password
 from evenhand.store.store import Store
 
 if TYPE_CHECKING:
@@ -119,15 +118,14 @@ class Session:
     interrupts: Interrupts
     outputs: Sequence[str]
     json: bool
-    db: str | None
+    db: str
     on: str | None = None
     workers: int | None = None
     worker_env: tuple[str, ...] = ()
 
     def resume_command(self, run: RunRecord) -> str:
-        """Return the command that resumes a run; ``db`` is part of it where it was typed."""
-        db = "" if self.db is None else f" --db {shlex.quote(without_password(self.db))}"
-        return f"evenhand resume {run.id}{db}"
+        """Return the command that resumes a run."""
+        return f"evenhand resume {run.id}{db_option(self.db) or ''}"
 
     def work_on(
         self, store: Store, run: RunRecord, job: Job, pace: Pace, *, when_done: WhenDone | None = None
@@ -270,7 +268,7 @@ def open_session(ctx: typer.Context, options: PaceOptions) -> Iterator[Session]:
             interrupts=interrupts,
             outputs=tuple(options.output or ()),
             json=options.json,
-            db=options.db if is_typed(ctx, "db") else None,
+            db=options.db,
             on=options.on,
             workers=options.workers,
             worker_env=tuple(options.worker_env or ()),

@@ -249,7 +249,7 @@ class Alias:
         effect, other = " × ".join(self.one), " × ".join(self.other)
         if self.is_whole:
             return f"{effect} cannot be told apart from {other}"
-        return f"{effect} is partly confounded with {other} (correlation {self.mixed:.2f})"
+        return f"{effect} is partly confounded with {other} (correlation {self.mixed:z.2f})"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the alias as plain JSON values."""

@@ -142,7 +142,7 @@ def terminal(report: Report, *, width: int = 100, colour: bool = False, html_wri
     """Return the audit for a terminal; what models and users wrote is made plain."""
     report = with_gates(report)
     shown = _title(report, max(width - 40, 20))
-    return as_report(report.run, shown, _all_parts(report), width=width, colour=colour, html_written=html_written)
+    return as_report(report, shown, _all_parts(report), width=width, colour=colour, html_written=html_written)
 
 
 def rows(report: Report) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def signed(value: float | None) -> str:
     """
     if value is None:
         return NONE
-    return f"{value:+.2f}" if round(value, 2) else "0.00"
+    return f"{value:+z.2f}" if round(value, 2) else "0.00"
 
 
 def signed_interval(interval: Interval | None) -> str:

@@ -40,7 +40,7 @@ def _fit(report: Report) -> Ranks:
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
     """Return the ranking for a terminal, the best first; what models and users wrote is made plain."""
     shown = _title(report, max(width - 40, 20))
-    return as_report(report.run, shown, _blocks(report), width=width, colour=colour, html_written=html_written)
+    return as_report(report, shown, _blocks(report), width=width, colour=colour, html_written=html_written)
 
 
 def in_short(report: Report) -> str:
