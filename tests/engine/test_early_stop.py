@@ -7,6 +7,7 @@ import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -296,10 +297,11 @@ def test_an_alpha_that_means_nothing_is_refused(options: Any, words: str) -> Non
 # For programs
 
 
-def test_the_library_returns_the_run_with_what_was_decided() -> None:
+def test_the_library_returns_the_run_with_what_was_decided(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
     cases = [Case(id=f"case-{n}", candidate_answer="x") for n in range(200)]
 
-    run = evaluate(cases, lambda case: 0.0, gates={"min_mean": 0.5}, store=None, until_decided=True, concurrency=1)
+    run = evaluate(cases, lambda case: 0.0, gates={"min_mean": 0.5}, store=store, until_decided=True, concurrency=1)
 
     (gate,) = run.gates
     assert (run.status, run.passed, gate.ok, gate.found) == (RunStatus.STOPPED, False, False, None)
@@ -315,7 +317,7 @@ def test_the_library_returns_the_run_with_what_was_decided() -> None:
     for written in (run.report(), run.report("html")):
         assert gate.words in written
     assert "the judge would score each case the same again" in " ".join(run.report().split())
-    assert "To judge the other cases too: evenhand resume" in run.report()
+    assert f"To judge the other cases too: evenhand resume {run.id} --db {store}" in run.report()
     assert 'errors="0"' in run.report("xml")
 
 

@@ -152,7 +152,7 @@ def test_after_anything_that_may_happen_to_a_run_its_numbers_are_those_of_its_ro
     report = report_of(runs.store, runs.run)
     plain = Report(
         run=runs.run, summary=summarize(runs.store.results(runs.run)), gates=report.gates,
-        results=lambda: runs.store.results(runs.run),
+        results=lambda: runs.store.results(runs.run), db_option=report.db_option,
     )  # fmt: skip
     assert canonical(report) == canonical(plain)
     assert terminal(report) == terminal(plain)

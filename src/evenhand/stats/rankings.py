@@ -66,19 +66,20 @@ class Block(NamedTuple):
             slots[row, there] = np.asarray(where)[begins[there] + row]
         return cls(members, slots, np.array(weights), np.array(units))
 
-    def beside(self, other: Block, *, filler: int) -> Block:
-        """Return the rankings of both in one block."""
-        rows = max(len(self.members), len(other.members))
-        members, slots = (
-            [np.pad(one, ((0, rows - len(one)), (0, 0)), constant_values=empty) for one in both]
-            for both, empty in (((self.members, other.members), filler), ((self.slots, other.slots), 0))
-        )
-        return Block(
-            np.concatenate(members, axis=1),
-            np.concatenate(slots, axis=1),
-            np.concatenate((self.weights, other.weights)),
-            np.concatenate((self.units, other.units)),
-        )
+    @classmethod
+    def joined(cls, blocks: Sequence[Block], *, filler: int) -> Block:
+        """Return the rankings of some blocks in one."""
+        if len(blocks) == 1:
+            return blocks[0]
+        shape = max(len(block.members) for block in blocks), sum(len(block.weights) for block in blocks)
+        members, slots = np.full(shape, filler, dtype=np.int32), np.zeros(shape, dtype=np.float32)
+        end = 0
+        for block in blocks:
+            begin, end = end, end + len(block.weights)
+            members[: len(block.members), begin:end] = block.members
+            slots[: len(block.slots), begin:end] = block.slots
+        weights = np.concatenate([block.weights for block in blocks])
+        return cls(members, slots, weights, np.concatenate([block.units for block in blocks]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,13 +111,15 @@ class Rankings:
 
     def in_few_blocks(self) -> Rankings:
         """Return the rankings with small blocks put together, for each takes time of its own."""
-        blocks: list[Block] = []
+        small: list[list[Block]] = []
+        room = 0
         for block in self.blocks:
-            if blocks and len(blocks[-1].weights) + len(block.weights) <= _BLOCK:
-                blocks[-1] = blocks[-1].beside(block, filler=self.count)
+            if (room := room - len(block.weights)) >= 0:
+                small[-1].append(block)
             else:
-                blocks.append(block)
-        return replace(self, blocks=tuple(blocks))
+                small.append([block])
+                room = _BLOCK - len(block.weights)
+        return replace(self, blocks=tuple(Block.joined(blocks, filler=self.count) for blocks in small))
 
     def among(self, numbers: Numbers) -> Rankings:
         """Return the rankings of some with the members numbered by their place among ``numbers``, which are in order.

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 # Strengths that differ by less are equal: far more than the fit's own error, far less than any evidence.
 EQUAL: Final = 1e-6
-DRAWS: Final = 200
 
 # A judge that is all noise has no end of its own, and neither has one that never contradicts itself: whoever gets down
 # to the first gets the least.
@@ -130,7 +129,7 @@ class Posterior(NamedTuple):
         return bool(gap > NormalDist().inv_cdf(level) * math.hypot(self.errors[one], self.errors[other]))
 
 
-def posterior(rankings: Rankings, *, draws: int = DRAWS, level: float = 0.95, seed: int = 0) -> Posterior:
+def posterior(rankings: Rankings, *, draws: int = 200, level: float = 0.95, seed: int = 0) -> Posterior:
     """Return what rankings say about strengths, which are drawn ``draws`` times from what the rankings leave possible.
 
     The order is that of the fit, so those that the rankings treat alike are equal.

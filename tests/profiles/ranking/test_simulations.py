@@ -87,16 +87,17 @@ def played(design: RankingDesign, seed: int, count: int) -> tuple[list[Group], S
     quality = [chance.gauss(0, 1) for _ in range(count)]
     groups: list[Group] = []
     known = SoFar.nothing(count)
+    tally = Tally()
     rounds = len(design.taking_part(count))
     for number in range(rounds):
+        begin = len(groups)
         for members in design.groups(number, known):
             order = sorted(members, key=lambda one: -(SLOPE * quality[one] - math.log(-math.log(chance.random()))))
             last = len(members) - 1
             slots = [0.5 - members.index(one) / last for one in order]
             ranking = Ranking(order, slots, 1.0, len(groups))
             groups.append(Group(id="", round=number + 1, unit=len(groups), members=tuple(members), rankings=(ranking,)))
-        tally = Tally()
-        tally.take_in(groups)
+        tally.take_in(groups[begin:])
         if design.name == "random" and number < rounds - 1:  # nobody asks how strong they are before the end
             known = SoFar(strengths=known.strengths, shown=tally.shown, ranked=tally.in_groups, met={})
         else:

@@ -116,14 +116,16 @@ class Tally:
     def so_far(self, count: int, *, with_strengths: bool) -> SoFar:
         """Return what is known of so many profiles before the next round; without strengths, all are equal."""
         self._make_room(count)
-        strengths = learned_fit(self.rankings(np.arange(count))).values if with_strengths else np.zeros(count)
+        is_few = count <= MOST_PROFILES
+        said = self.rankings(np.arange(count)) if with_strengths or is_few else Rankings(count=count)
+        strengths = learned_fit(said).values if with_strengths else np.zeros(count)
         return SoFar(
             strengths=array("d", strengths),
             shown=self.shown,
             ranked=self.in_groups,
             met=self._met,
             together=_GroupsByRound([self._said[number] for number in sorted(self._said)], count),
-            open=open_pairs(self.rankings(np.arange(count))) if count <= MOST_PROFILES else None,
+            open=open_pairs(said) if is_few else None,
             out=self.failed_groups.to_blame,
         )
 
