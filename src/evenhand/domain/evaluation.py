@@ -79,6 +79,11 @@ class Attempt:
     saved: float | None = None
     batch: bool = False
 
+    @property
+    def reply_error(self) -> str | None:
+        """Why a reply could not be used; None where it could, and where there was none."""
+        return self.error if self.kind == "reply" else None
+
     def shortened(self) -> Attempt:
         """Return the attempt with no more of its words than are kept, and a mark where they break off."""
         raw = self.raw

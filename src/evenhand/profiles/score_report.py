@@ -24,6 +24,7 @@ from evenhand.reports.phrases import (
     next_step,
     pass_rate_sentence,
     score_text,
+    unusable_replies_sentence,
 )
 from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import escaped, plain, strict_json
@@ -235,8 +236,7 @@ def _sentences(report: Report, numbers: ScoringNumbers) -> Iterator[str]:
     if _marked(report):
         yield f"{pass_rate_sentence(summary.cases)}; {mark_sentence(run)}"
     if numbers.invalid_replies:
-        invalid = counted(numbers.invalid_replies, "reply", "replies")
-        yield f"{invalid} could not be used; {counted(numbers.total_retries, 'retry', 'retries')}"
+        yield unusable_replies_sentence(numbers.invalid_replies, numbers.total_retries)
     for identity, failed in list(numbers.failures_by_profile.items())[:MOST_SHOWN]:
         yield f"failed: {identity} ({failed:,} of {summary.repeat:,})"
     if who := judges_phrase(summary):

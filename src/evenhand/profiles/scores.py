@@ -228,12 +228,12 @@ def _raw(evaluation: Evaluation) -> float:
 def _invalid_samples(result: CaseResult) -> Iterator[InvalidSample]:
     for judgment in result.judgments:
         for attempt in judgment.evaluation.attempts:
-            if attempt.kind == "reply" and attempt.error is not None:
+            if (error := attempt.reply_error) is not None:
                 reply = attempt.raw or ""
                 yield InvalidSample(
                     profile=result.id,
                     repeat=judgment.sample + 1,
-                    error=attempt.error,
+                    error=error,
                     reply=reply[:LONGEST_SAMPLE],
                     cut=len(reply) > LONGEST_SAMPLE,
                 )

@@ -192,6 +192,15 @@ def mean_sentence(tally: Tally, noun: str = "case") -> str:
     return "; ".join(parts)
 
 
+def unusable_replies_sentence(replies: int, retries: int) -> str:
+    """Say how many replies of judges could not be used, and how often a judge was asked again.
+
+    >>> unusable_replies_sentence(12, 8)
+    '12 replies could not be used; 8 retries'
+    """
+    return f"{counted(replies, 'reply', 'replies')} could not be used; {counted(retries, 'retry', 'retries')}"
+
+
 def pass_rate_sentence(tally: Tally) -> str:
     """Say which share of the cases with a verdict passed.
 

@@ -134,6 +134,16 @@ def test_a_group_whose_judge_fails_counts_for_nobody_and_is_said() -> None:
     assert f"the judge refused these profiles, even next to one it had already ranked: {lost.id}" in ranked.report()
 
 
+def test_replies_that_could_not_be_used_are_counted_apart_from_retries() -> None:
+    ranked = rank(worth(6), criteria="Worth", judge=lambda _: "no", group_size=3, max_attempts=3, store=None)
+
+    assert ranked.ranks.invalid_replies == 3 * ranked.failed_groups
+    assert ranked.ranks.total_retries == 2 * ranked.failed_groups
+    assert ranked.run.summary.discarded["unparsable"].replies == ranked.ranks.invalid_replies
+    told = f"{3 * ranked.failed_groups} replies could not be used; {2 * ranked.failed_groups} retries"
+    assert told in ranked.report()
+
+
 def test_a_profile_that_was_ranked_keeps_its_rank_where_the_judge_refuses_it_later() -> None:
     profiles = worth(6)
     seen: list[str] = []

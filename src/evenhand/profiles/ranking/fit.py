@@ -96,6 +96,7 @@ class _Fit:
             pending=tally.pending,
             only_ties=tally.only_ties,
             total_retries=tally.retries,
+            invalid_replies=tally.invalid_replies,
             errors=tuple(tally.errors),
             agreement=self._agreement,
             position=self._position_bias(),

@@ -73,6 +73,7 @@ class Group:
     outcome: str | None = None
     winners: tuple[int | None, ...] = ()
     retries: int = 0
+    invalid_replies: int = 0
     error: str | None = None
     is_of_content: bool = False
     part_of: str | None = None
@@ -94,6 +95,7 @@ def groups_of(results: Iterable[CaseResult]) -> Iterator[Group]:
         for judgment in result.judgments:
             evaluation = judgment.evaluation
             fields = {"retries": evaluation.retry_count, "error": evaluation.error}
+            fields["invalid_replies"] = sum(attempt.reply_error is not None for attempt in evaluation.attempts)
             fields["is_of_content"] = evaluation.error is not None and _is_of_content(evaluation)
             if evaluation.status is not Status.SCORED:
                 continue

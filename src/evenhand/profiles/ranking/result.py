@@ -234,7 +234,8 @@ class Ranks:
     ``failed`` where the judge failed, and ``pending`` those not judged yet. The judge ``refused`` some profiles
     even beside one that it had ranked before, and they have no rank; those that are ``partly_refused`` have one from
     other groups. Or it called every pair a tie (``only_ties``). Those that are ``apart`` were compared within their set
-    only, and have no joint ranks. ``errors`` has the id of a group and what went wrong, of the first fifty that failed.
+    only, and have no joint ranks. ``invalid_replies`` could not be used; after ``total_retries`` of them the judge was
+    asked again. ``errors`` has the id of a group and what went wrong, of the first fifty that failed.
     """
 
     profiles: Places
@@ -247,6 +248,7 @@ class Ranks:
     partly_refused: tuple[str, ...]
     apart: tuple[tuple[str, ...], ...]
     total_retries: int
+    invalid_replies: int
     errors: tuple[tuple[str, str], ...]
     agreement: Agreement
     position: PositionBias
@@ -286,6 +288,7 @@ class Ranks:
             "partly_refused": list(self.partly_refused),
             "apart": [list(one) for one in self.apart],
             "total_retries": self.total_retries,
+            "invalid_replies": self.invalid_replies,
             "errors": [{"group": group, "error": error} for group, error in self.errors],
             "tiers": self.tiers,
             "agreement": self.agreement.as_dict(),

@@ -9,7 +9,14 @@ from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.length import LEAST_PROFILES
 from evenhand.profiles.ranking.result import CHANCE, MOST_IN_CYCLES, Agreement, RankedProfile, Ranks
 from evenhand.reports.blocks import Block, Grid, Sentences
-from evenhand.reports.phrases import NONE, counted, interval_text, score_text, signed_text
+from evenhand.reports.phrases import (
+    NONE,
+    counted,
+    interval_text,
+    score_text,
+    signed_text,
+    unusable_replies_sentence,
+)
 from evenhand.reports.safe_text import plain
 from evenhand.stats.bias import SIGN
 
@@ -120,8 +127,8 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
         failed = f"{counted(ranks.failed, 'failed group')} left out; {group}: {plain(error, _ERROR)}"
         yield f"{failed} (evenhand resume --retry-errors asks again)"
     yield from _lacking(ranks)
-    if ranks.total_retries:
-        yield f"{counted(ranks.total_retries, 'reply', 'replies')} could not be used; the judge was asked again"
+    if ranks.invalid_replies:
+        yield unusable_replies_sentence(ranks.invalid_replies, ranks.total_retries)
 
 
 def _tiers_phrase(ranks: Ranks) -> str:

@@ -38,7 +38,7 @@ class Tally:
     """
 
     def __init__(self, *, in_pairs: bool = False) -> None:
-        self.rounds = self.groups = self.failures = self.pending = self.retries = 0
+        self.rounds = self.groups = self.failures = self.pending = self.retries = self.invalid_replies = 0
         self.shown, self.in_groups = array("f"), array("i")
         self.ranked, self.failed = array("i"), array("i")
         self.pairs, self.shares = (array("i"), array("i")), array("d")
@@ -79,6 +79,7 @@ class Tally:
         self.rounds = max(self.rounds, group.round)
         self.groups += 1
         self.retries += group.retries
+        self.invalid_replies += group.invalid_replies
         self.failures += group.error is not None
         if group.error is not None and len(self.errors) < MOST_ERRORS:
             self.errors.append((group.id, group.error))

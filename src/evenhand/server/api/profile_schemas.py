@@ -79,6 +79,7 @@ class RankingNumbersShape(Shape):
     partly_refused: list[str]
     apart: list[list[str]]
     total_retries: int
+    invalid_replies: int
     tiers: int
     agreement: RoundAgreementShape
     position_bias: PositionShape
