@@ -124,3 +124,55 @@ def test_an_interrupted_run_names_its_batch_which_can_be_cancelled_or_waited_for
     assert resumed.exit_code == 0, resumed.stderr
     assert (len(provider.batches), len(provider.single)) == (1, 3)
     assert json.loads(resumed.stdout)["summary"]["scored"] == 3
+
+
+def test_a_run_whose_batch_is_pending_is_neither_deleted_nor_exported_until_it_is_cancelled(
+    provider: Any, suite: Callable[..., Path], start: Callable[..., Any]
+) -> None:
+    provider.finished.clear()
+    suite("openai", cases=3)
+    run = start("run", "suite.yaml", "--batch", "--quiet", "--db", "kept.db")
+    until(lambda: provider.batches and provider.batches[0].polls)
+    run.send_signal(signal.SIGINT)
+    identity = run.communicate(timeout=60)[0].strip()
+    here = ("--db", "kept.db")
+
+    would_prune = command("runs", "prune", "--keep", "0", "--dry-run", *here)
+    pruned = command("runs", "prune", "--keep", "0", "--yes", *here)
+    deleted = command("runs", "delete", "last", "--yes", *here)
+    exported = command("export", "last", "-o", "run.jsonl", *here)
+
+    for prune in (would_prune, pruned):
+        assert "kept 1 old run with pending batches\n" in prune.stderr
+        assert "nothing to delete" in prune.stderr
+    assert deleted.exit_code == 2
+    assert f"\nTo read them: evenhand resume {identity} --db kept.db\n" in deleted.stderr
+    assert f"\nTo cancel them: evenhand runs cancel-batches {identity} --db kept.db\n" in deleted.stderr
+    assert (exported.exit_code, Path("run.jsonl").exists()) == (2, False)
+    assert "would be asked and paid for again" in exported.stderr
+
+    command("runs", "cancel-batches", "last", "--yes", *here)
+    after = command("runs", "delete", "last", "--yes", *here)
+
+    assert provider.batches[0].is_cancelled
+    assert (after.exit_code, f"deleted {identity}" in after.stderr) == (0, True)
+
+
+def test_a_batch_that_the_provider_never_had_is_cancelled_so_that_its_run_can_be_deleted(
+    provider: Any, suite: Callable[..., Path], start: Callable[..., Any]
+) -> None:
+    provider.creation_answered.clear()
+    suite("openai", cases=3)
+    run = start("run", "suite.yaml", "--batch")
+    until(lambda: provider.batches)
+    run.kill()
+    run.communicate()
+    provider.batches.clear()
+    provider.creation_answered.set()
+
+    refused = command("runs", "delete", "last", "--yes")
+    cancelled = command("runs", "cancel-batches", "last", "--yes")
+    deleted = command("runs", "delete", "last", "--yes")
+
+    assert (refused.exit_code, cancelled.exit_code, deleted.exit_code) == (2, 0, 0)
+    assert "was never submitted" in cancelled.stderr

@@ -84,6 +84,8 @@ def test_a_run_that_waits_for_batches_says_so_and_goes_on_with_them_on_another_s
         left = client.get(f"/api/runs/{run}/progress").json()
         (listed,) = client.get(f"/api/runs/{run}/batches").json()["items"]
         page_left = client.get(f"/runs/{run}").text
+        kept = [client.delete(f"/api/runs/{run}"), client.get(f"/api/runs/{run}/export")]
+        kept += [client.get(f"/runs/{run}/delete"), client.post(f"/runs/{run}/delete", data={"token": TOKEN})]
         client.post(f"/api/runs/{run}/resume")
         provider.finished.set()
         progress_until(client, run, is_over)
@@ -98,6 +100,7 @@ def test_a_run_that_waits_for_batches_says_so_and_goes_on_with_them_on_another_s
     assert "Cancel batches" in page
     assert (left["status"], left["batches"]["pending"]) == ("interrupted", 1)
     assert "1 batch to be read" in page_left
+    assert [response.status_code for response in kept] == [409] * 4
     assert (listed["id"], listed["provider"], listed["requests"], listed["state"]) == (
         "batch_0",
         "openai",

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from evenhand.domain.errors import StoreError
+from evenhand.domain.errors import ConflictError, StoreError
+from evenhand.domain.run import RunStatus
 from evenhand.store.batches import INTENDED, OVER, SUBMITTED
 from evenhand.store.rows import Batch
 from evenhand.store.store import Store
+from evenhand.store.transfer import export_lines
 
 
 def test_a_batch_is_intended_then_named_then_answered_then_over(store: Store, made: Any) -> None:
@@ -53,3 +55,35 @@ def test_a_damaged_answer_is_not_passed_on(store: Store, made: Any) -> None:
 
     with pytest.raises(StoreError, match="does not match its checksum"):
         batches.answer_to(run, "a")
+
+
+def test_a_run_whose_batch_is_worked_on_is_deleted_only_in_spite_of_it(store: Store, made: Any) -> None:
+    first, second = made.run(store, cases=1), made.run(store, cases=1)
+    for run, key in ((first, "eh-1"), (second, "eh-2")):
+        store.provider_batches.intend(run, key, "openai/judge", ["a"])
+        store.runs.mark(run, RunStatus.INTERRUPTED)
+    store.provider_batches.name("eh-1", "batch_1")
+
+    with pytest.raises(ConflictError, match="has pending batches, whose replies would be paid for and lost"):
+        store.runs.delete(first)
+    store.provider_batches.cancelled("eh-1", "batch_1")
+    store.runs.delete(first)
+    store.runs.delete(second, with_batches=True)
+
+    assert list(store.runs.ids()) == []
+
+
+def test_a_run_with_questions_in_batches_is_not_exported(store: Store, made: Any) -> None:
+    run, batches = made.run(store, cases=1), store.provider_batches
+    batches.intend(run, "eh-1", "openai/judge", ["a"])
+    interrupted = store.runs.mark(run, RunStatus.INTERRUPTED)
+
+    with pytest.raises(ConflictError, match="has questions in batches, whose replies are not part of an export"):
+        next(export_lines(store, interrupted))
+    batches.answer(run, {"a": {"text": "a"}})  # and no evaluation of it is stored yet
+    batches.end("eh-1")
+    with pytest.raises(ConflictError, match="Finish the run first"):
+        next(export_lines(store, interrupted))
+    store.commit(Batch(asked=[(run.number, "a")]))
+
+    assert list(export_lines(store, interrupted))

@@ -70,6 +70,7 @@ async def _cancel(store: Store, batch: StoredBatch, model: ModelClient) -> Cance
     try:
         identity = batch.id or await provider.find(batch.key, since=batch.created, requests=batch.requests)
         if identity is None:
+            await asyncio.to_thread(store.provider_batches.drop, batch.key)
             return Cancelled(batch)
         await provider.cancel(identity)
     except (TransportFault, EvenhandError) as error:

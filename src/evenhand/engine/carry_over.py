@@ -63,7 +63,7 @@ def go_on_with_batches(store: Store, planned: RunRecord) -> RunRecord:
     for run in store.runs.with_option(BATCH):
         if run.id == planned.id or not _is_like(run, planned) or store.runs.in_hand(run):
             continue
-        if run.status is RunStatus.FINISHED or not store.provider_batches.items(run):
+        if run.status is RunStatus.FINISHED or not store.provider_batches.has_requests(run):
             continue
         if all(before == now for before, now in itertools.zip_longest(store.hashes(run), store.hashes(planned))):
             try:

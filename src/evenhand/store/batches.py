@@ -110,6 +110,10 @@ class Batches:
         rows = self._db.rows("SELECT item, batch FROM batch_requests WHERE run = ?", [run.number])
         return dict(rows)
 
+    def has_requests(self, run: RunRecord) -> bool:
+        """Return whether there are requests whose evaluations are not committed."""
+        return bool(self._db.rows("SELECT 1 FROM batch_requests WHERE run = ? LIMIT 1", [run.number]))
+
     def unanswered(self, key: str) -> dict[int, str]:
         """Return the requests of a batch that have no answer yet, by their numbers."""
         rows = self._db.rows("SELECT number, item FROM batch_requests WHERE batch = ? AND content IS NULL", [key])
@@ -120,6 +124,10 @@ class Batches:
         rows = self._db.rows(f"SELECT {_COLUMNS} FROM batches WHERE run = ? ORDER BY created", [run.number])  # noqa: S608
         batches = [StoredBatch(*row) for row in rows]
         return [batch for batch in batches if batch.state != OVER] if pending else batches
+
+    def in_work(self, run: RunRecord) -> list[StoredBatch]:
+        """Return the batches of a run that a provider works on and will be paid for: those nobody cancelled."""
+        return [batch for batch in self.of(run) if batch.state in (INTENDED, SUBMITTED)]
 
     def forget(self, requests: Sequence[tuple[int, str]]) -> None:
         """Forget requests, by run and item, whose evaluations are committed in the same transaction."""

@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evenhand.domain.errors import ConfigError, RunBusyError, RunNotFoundError, StoreError
+from evenhand.domain.errors import ConfigError, ConflictError, RunBusyError, RunNotFoundError, StoreError
 from evenhand.domain.run import NOT_A_LABEL, TAGS, RunRecord, RunStatus, is_label
 from evenhand.store import checksum
+from evenhand.store.batches import Batches
 from evenhand.store.database import Database, atomic
 from evenhand.store.records import MENDING, NOT_AS_WRITTEN
 from evenhand.store.rows import column, dumps, loads
@@ -279,12 +280,24 @@ class Runs:
         return owner is not None and owner.lives(seen)
 
     @atomic
-    def delete(self, run: RunRecord) -> None:
-        """Delete a run with everything in it, unless a live process has it."""
+    def delete(self, run: RunRecord, *, with_batches: bool = False) -> None:
+        """Delete a run with everything in it, unless a live process has it, or a provider works on its batches.
+
+        ``with_batches`` deletes it in spite of them: their replies will be paid for, and nobody can read them.
+        """
         self._db.lock()
+        self.require_deletable(run, with_batches=with_batches)
+        self._db.execute("DELETE FROM runs WHERE number = ?", [run.number])
+
+    def require_deletable(self, run: RunRecord, *, with_batches: bool = False) -> None:
+        """Raise ``RunBusyError`` or ``ConflictError`` if a run is not to be deleted now."""
         if self.in_hand(run):
             raise RunBusyError(f"run {run.id} is in progress; stop it first")
-        self._db.execute("DELETE FROM runs WHERE number = ?", [run.number])
+        if not with_batches and Batches(self._db).in_work(run):
+            raise ConflictError(
+                f"run {run.id} has pending batches, whose replies would be paid for and lost; "
+                "resume the run, or cancel its batches first"
+            )
 
     def _owner(self, run: RunRecord) -> tuple[Owner | None, float | None, int]:
         """Return the process that has a run, the time of its last heartbeat, and the fencing number."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, Protocol
 
-from evenhand.domain.errors import ConfigError, ConnectionLostError
+from evenhand.domain.errors import ConfigError, ConflictError, ConnectionLostError
 from evenhand.domain.label import LABELS_FILE
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.store.import_validation import (
@@ -54,6 +54,11 @@ def export_lines(store: Store, run: RunRecord) -> Iterator[bytes]:
     """Write a run line by line; memory stays flat."""
     if run.status is RunStatus.PLANNING:
         raise ConfigError(f"the cases of run {run.id} were not all read; resume it first, or delete it")
+    if run.status is not RunStatus.FINISHED and store.provider_batches.has_requests(run):
+        raise ConflictError(
+            f"run {run.id} has questions in batches, whose replies are not part of an export; where it is imported, "
+            "they would be asked and paid for again. Finish the run first, then export it"
+        )
     draws = [draw_fields(draw) for draw in store.labels.draws(run)]
     header = {"kind": KIND, "schema_version": SCHEMA_VERSION, "run": _run_fields(run)}
     yield _line(header | ({_DRAWS: draws} if draws else {}))

@@ -11,13 +11,13 @@ import typer
 from evenhand.cli.console import Console, confirm
 from evenhand.cli.options import DB, Db, Json, RunId, Yes
 from evenhand.cli.runs.finish import report_of, show
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, ConflictError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.run import TAGS, RunRecord, RunStatus
 from evenhand.domain.run_kind import has_verdicts, highest_score, is_ranking
 from evenhand.domain.summary import Tally
 from evenhand.engine.overview import listed_overview
-from evenhand.engine.store_location import StoreLocation
+from evenhand.engine.store_location import StoreLocation, db_option
 from evenhand.reports.json import moment, tally_row, without_verdicts
 from evenhand.reports.phrases import NONE, counted, interval_text, moment_text, score_text
 from evenhand.reports.safe_text import plain, strict_json
@@ -237,6 +237,10 @@ def verify_runs(
 def delete_runs(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Run ids, or the start of one.")],
     *,
+    anyway: Annotated[
+        bool,
+        typer.Option("--anyway", help="Also delete runs with pending batches, whose replies are paid for and lost."),
+    ] = False,
     yes: Yes = False,
     db: Db = DB,
 ) -> None:
@@ -245,12 +249,24 @@ def delete_runs(
     with StoreLocation(db).opened(to_read=True) as store:
         records = {run.id: run for run in (store.runs.find(run_id, verify=False) for run_id in runs)}
         store.require_writable()
+        for run in records.values():
+            _require_deletable(store, run, anyway=anyway)
         if not yes:
             listed = ", ".join(f"{run.id} ({run.name}, {counted(run.cases, 'case')})" for run in records.values())
-            for run in records.values():
-                for batch in store.provider_batches.of(run, pending=True):
-                    console.note(f"note: {batch.words}, and will be paid for unless it is cancelled before")
             confirm(console, f"Delete {listed}?")
         for run in records.values():
-            store.runs.delete(run)
+            store.runs.delete(run, with_batches=anyway)
             console.note(f"deleted {run.id}")
+
+
+def _require_deletable(store: Store, run: RunRecord, *, anyway: bool) -> None:
+    """Refuse to delete a run in progress, or one with pending batches: then with the commands that help."""
+    try:
+        store.runs.require_deletable(run, with_batches=anyway)
+    except ConflictError as error:
+        option = db_option(store.address) or ""
+        raise ConflictError(
+            f"{error}\nTo read them: evenhand resume {run.id}{option}\n"
+            f"To cancel them: evenhand runs cancel-batches {run.id}{option}\n"
+            "To delete the run all the same, add --anyway"
+        ) from None

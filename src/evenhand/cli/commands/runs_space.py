@@ -35,7 +35,10 @@ def prune_runs(
     yes: Yes = False,
     db: Db = DB,
 ) -> None:
-    """Delete old runs and report the space freed. Baselines and runs in progress, tagged or labelled are kept."""
+    """Delete old runs and report the space freed.
+
+    Baselines and runs in progress, with tags, a label or pending batches are kept.
+    """
     if keep is None and older_than is None:
         raise ConfigError("nothing says which runs are old; give --keep N, --older-than DAYS, or both")
     console = Console()
@@ -102,6 +105,7 @@ def _reason_to_keep(store: Store, run: RunRecord) -> str | None:
         (run.options.get(BASELINE) is True, "that others are compared with (baseline)"),
         (bool(run.tags), "with tags"),
         (bool(run.label), "with a label"),
+        (bool(store.provider_batches.in_work(run)), "with pending batches"),
         (store.labels.state(run) is not None, "with labels by people"),
     )
     return next((why for holds, why in reasons if holds), None)

@@ -123,7 +123,7 @@ def change_run(run: RunId, body: RunChange, store: StoreDep, settings: SettingsD
 
 @router.delete("/runs/{run}", status_code=204)
 def delete_run(run: RunId, store: StoreDep) -> None:
-    """Delete a run with everything in it; 409 while it is in progress."""
+    """Delete a run with everything in it; 409 while it is in progress, or a provider works on its batches."""
     store.runs.delete(store.runs.find(run))
 
 

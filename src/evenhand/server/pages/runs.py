@@ -277,8 +277,10 @@ async def run_again(
 
 @router.get("/runs/{run_id}/delete")
 def ask_to_delete(request: Request, run_id: str, store: StoreDep) -> Response:
-    """Ask whether a run is to be deleted."""
-    return page(request, "runs_delete.html", run=_find(store, run_id))
+    """Ask whether a run is to be deleted, if it can be by now."""
+    run = _find(store, run_id)
+    store.runs.require_deletable(run)
+    return page(request, "runs_delete.html", run=run)
 
 
 @router.post("/runs/{run_id}/delete")
