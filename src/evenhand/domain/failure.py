@@ -6,6 +6,8 @@ import string
 from collections.abc import Iterable
 from typing import Final
 
+# Why a run stopped in which an evaluator failed again and again, and never scored.
+NEVER_SCORED: Final = "never_scored"
 _OF_A_KIND: Final = string.ascii_lowercase + string.digits + "_"
 
 

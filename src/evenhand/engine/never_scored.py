@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from evenhand.domain.evaluation import Evaluation
-from evenhand.domain.failure import Failure
+from evenhand.domain.failure import NEVER_SCORED, Failure
 
-# The class of the reason why such a run stopped.
-NEVER_SCORED: Final = "never_scored"
 _LONGEST_REPLY: Final = 500
 
 

@@ -47,13 +47,25 @@ def as_text(blocks: Iterable[Block], *, width: int = 100) -> str:
 
 
 def as_report(
-    report: Report, title: str, blocks: Iterable[Block], *, width: int, colour: bool, html_written: bool
+    report: Report,
+    title: str,
+    blocks: Iterable[Block],
+    *,
+    width: int,
+    colour: bool,
+    html_written: bool,
+    retry: str = "",
 ) -> str:
-    """Write the report of a run for a terminal: a title, blocks, and what to do next unless that was done."""
+    """Write the report of a run for a terminal: a title, blocks, and what to do next unless that was done.
+
+    ``retry`` is how to retry what failed. Commands are there to be copied, and are not broken into lines.
+    """
     bold, usual = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
     texts = [f"{bold}{title}{usual}\n", as_text(blocks, width=width)]
-    if not (html_written and report.run.status is RunStatus.FINISHED):
-        texts.append(f"{next_step(report.run, report.db_option)}\n")
+    done = html_written and report.run.status is RunStatus.FINISHED
+    steps = ("" if done else next_step(report.run, report.db_option), retry)
+    if any(steps):
+        texts.append("".join(f"{step}\n" for step in steps if step))
     return "\n".join(texts)
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from evenhand.domain.aggregate import CaseScore
 from evenhand.domain.early_decision import stopped_decided
 from evenhand.domain.evaluation import Evaluation, Status
+from evenhand.domain.failure import NEVER_SCORED, Failure
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
 from evenhand.domain.slices import FEW, MOST_VALUES, TOO_FEW
 from evenhand.domain.summary import Interval, Slice, Summary, Tally
@@ -350,8 +351,23 @@ def next_step(run: RunRecord, db_option: str | None) -> str:
     """Say what to do next; ``db_option`` is how a command finds the run's database, None for one in memory."""
     if db_option is None:
         return "The run is in memory only: save a report, such as report.html, to keep its cases."
+    resume = f"evenhand resume {run.id}{db_option}"
     if run.status is RunStatus.FINISHED:
         return f"All cases: evenhand report {run.id}{db_option} --output report.html"
     if stopped_decided(run):
-        return f"Decided early. To judge the other cases too: evenhand resume {run.id}{db_option}"
-    return f"Not finished. Resume with: evenhand resume {run.id}{db_option}"
+        return f"Decided early. To judge the other cases too: {resume}"
+    if Failure.of(run.reason).kind == NEVER_SCORED:
+        return fix_and_resume(resume)
+    return f"Not finished. Resume with: {resume}"
+
+
+def fix_and_resume(command: str) -> str:
+    """Say how to resume a run that has scored nothing; once it works, its errors are of no use."""
+    return f"Fix the cause, then resume with: {command} --retry-errors"
+
+
+def retry_step(run: RunRecord, db_option: str | None) -> str:
+    """Say how to retry what failed in a run; empty for one that is not finished, and for one in memory."""
+    if db_option is None or run.status is not RunStatus.FINISHED:
+        return ""
+    return f"To retry what failed: evenhand resume {run.id}{db_option} --retry-errors"

@@ -120,6 +120,44 @@ def test_groups_that_failed_are_asked_again(
     assert done.json["ranking"]["failed_groups"] == 0
 
 
+def test_a_report_says_how_to_retry_failed_groups_of_this_run_in_this_database(
+    people: Path, serve: Callable[..., Any], command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    moody = serve(lambda text: {"says": "no"} if "worth 3\n" in text else honest(text))
+    monkeypatch.setenv("OPENAI_BASE_URL", moody.url)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+
+    failed = command("rank", "people.jsonl", *GROUPED, "--max-attempts", "1", "--db", "of mine.db")
+    as_page = command("rank", "people.jsonl", *GROUPED, "--max-attempts", "1", "-o", "ranking.html")
+    stopped = command("rank", "people.jsonl", *GROUPED, "--max-attempts", "1", "--max-calls", "4", "--no-cache")
+
+    (identity,) = re.findall(r"^run (\S+):", failed.err, re.MULTILINE)
+    assert failed.out.splitlines()[-2:] == [
+        f"All cases: evenhand report {identity} --db 'of mine.db' --output report.html",
+        f"To retry what failed: evenhand resume {identity} --db 'of mine.db' --retry-errors",
+    ]
+    assert failed.out.count("--retry-errors") == 1
+    assert as_page.out.splitlines()[-1].startswith("To retry what failed: evenhand resume ")
+    assert " left out; " in stopped.out
+    assert "--retry-errors" not in stopped.out
+
+
+def test_a_ranking_that_stopped_since_nothing_was_ranked_says_once_how_to_resume_it(
+    people: Path, serve: Callable[..., Any], command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    broken = serve(lambda text: {"says": "no"})
+    monkeypatch.setenv("OPENAI_BASE_URL", broken.url)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+
+    stopped = command("rank", "people.jsonl", *GROUPED, "--max-consecutive-errors", "2", "-j", "1")
+
+    (identity,) = re.findall(r"^run (\S+):", stopped.err, re.MULTILINE)
+    fix = f"Fix the cause, then resume with: evenhand resume {identity} --retry-errors"
+    assert stopped.code == 104
+    assert stopped.out.splitlines()[-1] == stopped.err.splitlines()[-1] == fix
+    assert "Resume with" not in stopped.out
+
+
 def test_the_list_of_runs_gives_no_mean_of_a_ranking(people: Path, judge: Any, command: Callable[..., Any]) -> None:
     command("rank", "people.jsonl", *GROUPED, "-q")
 

@@ -142,6 +142,7 @@ def test_replies_that_could_not_be_used_are_counted_apart_from_retries() -> None
     assert ranked.run.summary.discarded["unparsable"].replies == ranked.ranks.invalid_replies
     told = f"{3 * ranked.failed_groups} replies could not be used; {2 * ranked.failed_groups} retries"
     assert told in ranked.report()
+    assert "evenhand resume" not in ranked.report()  # no command finds a run in memory
 
 
 def test_a_profile_that_was_ranked_keeps_its_rank_where_the_judge_refuses_it_later() -> None:

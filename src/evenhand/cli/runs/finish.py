@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from evenhand.cli.console import Console
 from evenhand.domain.early_decision import gate_results, stopped_decided
 from evenhand.domain.exit_code import ExitCode, exit_code, worst
-from evenhand.domain.failure import Failure
+from evenhand.domain.failure import NEVER_SCORED, Failure
 from evenhand.domain.gates import Gates
 from evenhand.domain.run import RunRecord, RunStatus
 from evenhand.domain.run_kind import is_audit, is_doctor
 from evenhand.engine.labelled import all_gates, labelled_overview
-from evenhand.engine.never_scored import NEVER_SCORED
 from evenhand.engine.overview import report_from
 from evenhand.models.retry import BUDGET
 from evenhand.reports.json import SCHEMA_VERSION, run_row, summary_row, target_rows
-from evenhand.reports.phrases import counted
+from evenhand.reports.phrases import counted, fix_and_resume
 from evenhand.reports.report import Report, write
 from evenhand.reports.report_kind import report_kind_of
 from evenhand.reports.safe_text import strict_json
@@ -111,7 +110,7 @@ def _tell_stop(reason: Failure, console: Console, resume_command: str, *, is_tol
     """Say why a run stopped, unless the report did on the same terminal, and how to resume it."""
     never_scored = reason.kind == NEVER_SCORED
     why = "" if is_told else f": {reason.message if never_scored else reason}"
-    if never_scored:  # its errors are of no use once it works
-        console.error(f"the run stopped{why}\nFix the cause, then resume with: {resume_command} --retry-errors")
+    if never_scored:
+        console.error(f"the run stopped{why}\n{fix_and_resume(resume_command)}")
     else:
         console.error(f"the run stopped{why}; resume with: {resume_command}")

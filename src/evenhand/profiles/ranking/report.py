@@ -16,7 +16,7 @@ from evenhand.reports.csv import cell
 from evenhand.reports.effort import effort_sentence
 from evenhand.reports.json import SCHEMA_VERSION, run_row
 from evenhand.reports.junit import write_junit
-from evenhand.reports.phrases import counted, judges_phrase
+from evenhand.reports.phrases import counted, judges_phrase, retry_step
 from evenhand.reports.report import Report, Writer, write as write_report
 from evenhand.reports.safe_text import escaped, plain, strict_json
 
@@ -40,7 +40,8 @@ def _fit(report: Report) -> Ranks:
 def terminal(report: Report, *, width: int = 100, colour: bool = False, html_written: bool = False) -> str:
     """Return the ranking for a terminal, the best first; what models and users wrote is made plain."""
     shown = _title(report, max(width - 40, 20))
-    return as_report(report, shown, _blocks(report), width=width, colour=colour, html_written=html_written)
+    retry = retry_step(report.run, report.db_option) if ranks_of(report).failed else ""
+    return as_report(report, shown, _blocks(report), width=width, colour=colour, html_written=html_written, retry=retry)
 
 
 def in_short(report: Report) -> str:

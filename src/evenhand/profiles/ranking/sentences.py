@@ -124,8 +124,7 @@ def _about(ranks: Ranks, design: RankingDesign) -> Iterator[str]:
         yield f"{counted(left, 'group')} not judged yet; the ranking may change"
     if ranks.failed:
         group, error = ranks.errors[0]
-        failed = f"{counted(ranks.failed, 'failed group')} left out; {group}: {plain(error, _ERROR)}"
-        yield f"{failed} (evenhand resume --retry-errors asks again)"
+        yield f"{counted(ranks.failed, 'failed group')} left out; {group}: {plain(error, _ERROR)}"
     yield from _lacking(ranks)
     if ranks.invalid_replies:
         yield unusable_replies_sentence(ranks.invalid_replies, ranks.total_retries)
