@@ -191,7 +191,7 @@ def test_a_level_whose_calls_all_failed_is_missing_and_not_a_zero(
     told = command("report", "--json").json["audit"]
 
     assert done.code == 101
-    assert "No profile with name 'man' has a score: the level is missing, and not a zero." in done.out
+    assert "No profile with name 'man' has a score: its mean is missing, and not a zero." in done.out
     assert "8 of 16 calls gave no score; they are in no mean." in done.out
     assert told["effects"][0]["estimate"] is None
     assert told["effects"][1]["estimate"] == pytest.approx(3)
@@ -200,6 +200,27 @@ def test_a_level_whose_calls_all_failed_is_missing_and_not_a_zero(
         ("woman", 0, 8),
         ("man", 8, 8),
     ]
+
+
+@pytest.mark.parametrize(
+    ("says", "rate", "told"),
+    [
+        ({"says": "I will not."}, 0, "found 0.00 (name: man against woman); none of its profiles is scored"),
+        ({"status": 400, "body": "{}"}, None, "which cannot be decided: name 'man' is missing: none of its profiles"),
+    ],
+    ids=["refused", "not judged"],
+)
+def test_who_is_refused_is_not_selected_and_who_is_not_judged_is_missing(
+    design: Callable[..., str], judged_by: Callable[..., Any], command: Command, says: Any, rate: Any, told: str
+) -> None:
+    judged_by(lambda text: says if "Ben" in shown(text) else biased(text))
+    gates = {"min_impact_ratio": 0.8, "decided_by": "interval"}
+
+    done = command("audit", design(gates=gates), "--max-attempts", "1")
+    impact = command("report", "--json").json["audit"]["impacts"][1]
+
+    assert (impact["level"], impact["rate"], impact["ratio"]) == ("man", rate, rate)
+    assert f"MISSED: min_impact_ratio: limit 0.8, {told}" in " ".join(done.out.split())
 
 
 def test_a_limit_on_profiles_without_a_score_is_the_designs(

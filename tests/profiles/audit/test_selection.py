@@ -77,7 +77,7 @@ def test_where_nobody_is_selected_or_nothing_is_known_there_is_no_ratio(design_o
 
     assert [(one.ratio, one.lacking) for one in nobody] == [(None, "nobody is selected")] * 2
     assert (missing.rate, missing.ratio) == (None, None)
-    assert missing.lacking == "name 'Anna' is missing: none of its profiles is scored"
+    assert missing.lacking == "name 'Anna' is missing: none of its profiles was judged"
 
 
 def test_without_a_mark_nobody_is_selected_or_not(design_of: DesignOf) -> None:
@@ -201,9 +201,83 @@ def test_a_gate_lets_nobody_pass_who_has_a_level_without_a_score(design_of: Desi
 
     found = audited(design, scored_by, lambda levels: None if levels["name"] == "Cem" else 7.0)
 
-    assert [(one.ok, one.found) for one in found.gates[:3]] == [(False, None)] * 3
+    assert [(one.ok, one.found) for one in found.gates[:3]] == [(False, None), (False, None), (False, 0)]
     assert "name 'Cem' is missing" in found.gates[0].words
     assert [(one.factor, one.level) for one in found.missing] == [("name", "Cem")]
+
+
+@pytest.mark.parametrize("decided_by", ["estimate", "interval"])
+def test_a_level_that_was_always_refused_misses_the_gate_whatever_decides(
+    design_of: DesignOf, scored_by: ScoredBy, decided_by: str
+) -> None:
+    gates = {"min_impact_ratio": 0.8, "decided_by": decided_by}
+    design = design_of(NURSES, ["name"], select_at=6, gates=gates)
+
+    numbers = audited(design, scored_by, lambda levels: None if levels["name"] == "Ben" else unequal(levels))
+
+    _, ben = numbers.impacts
+    assert (ben.rate, ben.ratio, ben.interval, ben.lacking, ben.below_four_fifths) == (0, 0, None, "", True)
+    gate = numbers.gates[0]
+    assert (gate.ok, gate.found, gate.certain) == (False, 0, True)
+    assert gate.words == (
+        "min_impact_ratio: limit 0.8, found 0.00 (name: Ben against Anna); none of its profiles is scored"
+    )
+
+
+@pytest.mark.parametrize("decided_by", ["estimate", "interval"])
+def test_a_level_that_nobody_judged_has_no_ratio(design_of: DesignOf, scored_by: ScoredBy, decided_by: str) -> None:
+    design = design_of(
+        NURSES, ["name"], select_at=6, gates={"min_impact_ratio": 0.8, "decided_by": decided_by}
+    )  # fmt: skip
+    profiles = scored_by(design, lambda levels: None if levels["name"] == "Ben" else unequal(levels))
+
+    numbers = numbers_from(design, [replace(one, unanswered=one.failures) for one in profiles])
+
+    _, ben = numbers.impacts
+    assert (ben.rate, ben.ratio, ben.profiles, ben.unjudged) == (None, None, 0, 4)
+    assert (numbers.gates[0].ok, numbers.gates[0].found) == (False, None)
+    assert "name 'Ben' is missing: none of its profiles was judged" in numbers.gates[0].words
+
+
+def test_a_refused_level_of_which_some_were_not_judged_is_not_certain(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    design = design_of(
+        NURSES, ["name"], select_at=6, gates={"min_impact_ratio": 0.8, "decided_by": "interval"}
+    )  # fmt: skip
+    profiles = scored_by(design, lambda levels: None if levels["name"] == "Ben" else unequal(levels))
+    place = next(place for place, one in enumerate(profiles) if one.score is None)
+
+    numbers = numbers_from(
+        design, [replace(one, unanswered=one.failures if at == place else 0) for at, one in enumerate(profiles)]
+    )
+
+    _, ben = numbers.impacts
+    assert (ben.ratio, ben.profiles, ben.unjudged) == (0, 3, 1)
+    assert (numbers.gates[0].ok, numbers.gates[0].found) == (False, None)
+    assert "has no interval" in numbers.gates[0].words
+
+
+def test_calls_without_a_reply_say_nothing_about_selection(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    design = design_of(NURSES, ["name"], select_at=6)
+    first, *profiles = scored_by(design, lambda _: 8.0)
+
+    anna, _ = impacts(design, [replace(first, failures=3, unanswered=2), *profiles])
+
+    assert (anna.refused, anna.calls) == (1, 9)
+    assert anna.rate == pytest.approx((2 / 3 + 3) / 4)
+
+
+def test_a_gate_that_is_missed_for_certain_is_missed_whatever_is_missing(
+    design_of: DesignOf, scored_by: ScoredBy
+) -> None:
+    gates = {"max_group_effect": 0.5, "min_impact_ratio": 0.8}
+    factors = {"name": ["Anna", "Ben"], "city": ["Graz", "Linz", "Wels"], "years": [2, 10]}
+    design = design_of(factors, ["name", "city"], select_at=6, gates=gates)
+    profiles = scored_by(design, lambda levels: None if levels["city"] == "Linz" else 8.0 - 5 * (levels["name"] == "Ben"))  # fmt: skip
+
+    effect, ratio, _ = numbers_from(design, [replace(one, unanswered=one.failures) for one in profiles]).gates
+
+    assert (effect.ok, effect.found, effect.about) == (False, 5, "name: Ben − Anna")
+    assert (ratio.ok, ratio.found, ratio.about) == (False, 0, "name: Ben against Anna")
 
 
 def test_numbers_are_plain_json(design_of: DesignOf, scored_by: ScoredBy) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from evenhand.domain.gates import GateResult
 from evenhand.domain.summary import Interval
 from evenhand.domain.verdict import reaches
-from evenhand.profiles.audit.design import EQUAL_REFUSALS, ESTIMATE, INTERVAL, GateSpec
+from evenhand.profiles.audit.design import EQUAL_REFUSALS, ESTIMATE, GateSpec
 from evenhand.profiles.audit.effects import INTERACTION, MAIN, Effect, Effects
 from evenhand.profiles.audit.findings import refusal_words, size_interval
 from evenhand.profiles.audit.refusals import SIGNIFICANT, Refusal
@@ -23,12 +23,14 @@ TEST: Final = "test"
 class AuditGate(GateResult):
     """Whether a gate of an audit let the judge pass: ``about`` names what decided, ``interval`` is that around it.
 
-    ``decided_by`` is ``estimate`` or ``interval``, as the design has it, and ``test`` for refusals.
+    ``decided_by`` is ``estimate`` or ``interval``, as the design has it, and ``test`` for refusals. ``without_doubt``
+    says why what was found needs no interval.
     """
 
     about: str = ""
     interval: Interval | None = None
     decided_by: str = ESTIMATE
+    without_doubt: str = ""
 
     @property
     def words(self) -> str:
@@ -49,7 +51,7 @@ class AuditGate(GateResult):
         is_near = round(self.found, 2) == round(self.wanted, 2)
         finding = f"{demand}, found {self.found:{'.4g' if is_near else '.2f'}} ({self.about})"
         if self.interval is None:
-            return f"{finding}; there is no interval"
+            return f"{finding}; {self.without_doubt or 'there is no interval'}"
         around = f"its interval {interval_text(self.interval)}"
         if self.decided_by == ESTIMATE or self.certain:
             return f"{finding}; {around} {'excludes' if self.certain else 'includes'} the limit"
@@ -57,8 +59,10 @@ class AuditGate(GateResult):
 
     @property
     def certain(self) -> bool:
-        """Whether the interval lies on one side of the limit."""
-        return self.interval is not None and not self.interval.low <= self.wanted <= self.interval.high
+        """Whether the interval lies on one side of the limit, or none is needed."""
+        if self.interval is None:
+            return bool(self.without_doubt)
+        return not self.interval.low <= self.wanted <= self.interval.high
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values."""
@@ -85,7 +89,10 @@ class RefusalGate(AuditGate):
 def checked(
     demands: GateSpec, effects: Effects, impacts: Sequence[Impact], refusals: Sequence[Refusal]
 ) -> tuple[AuditGate, ...]:
-    """Check the gates that are an audit's own; a gate whose number is missing does not hold."""
+    """Check the gates that are an audit's own; a gate whose number is missing does not hold.
+
+    What is beyond its limit for certain misses a gate, whatever else is missing.
+    """
     own = tuple(_gate_results(demands, effects, impacts))
     return (*own, _equal_refusals(refusals)) if demands.demands_equal_refusals else own
 
@@ -119,49 +126,64 @@ def _gate(name: str, limit: float, demands: GateSpec) -> AuditGate:
 
 
 def _at_most(gate: AuditGate, effects: Sequence[Effect], missing: Sequence[Effect]) -> AuditGate:
-    if missing or not effects:
+    sizes = [_Number(about=effect.name, value=abs(effect.estimate), interval=size_interval(effect))
+             for effect in effects if effect.estimate is not None]  # fmt: skip
+    beyond = [size for size in sizes if (near := size.near(gate)) is not None and not reaches(gate.wanted, near)]
+    if beyond:
+        return max(beyond, key=lambda size: size.value).decides(gate, ok=False)
+    if missing or not sizes:
         return replace(gate, problem=missing[0].lacking if missing else "there is no such effect in the design")
-    sizes = [_Number(about=effect.name, value=abs(effect.estimate or 0.0), interval=size_interval(effect))
-             for effect in effects]  # fmt: skip
-    unknown = next((size for size in sizes if size.interval is None), None)
-    if gate.decided_by == INTERVAL and unknown is not None:
+    if (unknown := next((size for size in sizes if size.near(gate) is None), None)) is not None:
         return replace(gate, problem=f"{unknown.about} has no interval: too few profiles or repetitions")
-    beyond = [size for size in sizes if not reaches(gate.wanted, size.near(gate))]
-    worst = max(beyond or sizes, key=lambda size: size.value)
-    return replace(gate, found=worst.value, ok=not beyond, about=worst.about, interval=worst.interval)
+    return max(sizes, key=lambda size: size.value).decides(gate, ok=True)
 
 
 def _at_least(gate: AuditGate, impacts: Sequence[Impact]) -> AuditGate:
-    if missing := [impact for impact in impacts if impact.ratio is None]:
-        return replace(gate, problem=missing[0].lacking)
     # The level that is selected most often is held against itself only where there is no other.
     others = [impact for impact in impacts if impact.level != impact.against] or impacts
     ratios = [
         _Number(
             about=f"{impact.factor}: {impact.level} against {impact.against}",
-            value=impact.ratio or 0.0,
+            value=impact.ratio,
             interval=impact.interval,
+            without_doubt="none of its profiles is scored" if impact.is_refused else "",
         )
         for impact in others
+        if impact.ratio is not None
     ]
-    unknown = next((ratio for ratio in ratios if ratio.interval is None), None)
-    if gate.decided_by == INTERVAL and unknown is not None:
+    # A level that is missing could only lower the ratios of the others.
+    beyond = [ratio for ratio in ratios if (near := ratio.near(gate)) is not None and not reaches(near, gate.wanted)]
+    if beyond:
+        return min(beyond, key=lambda ratio: ratio.value).decides(gate, ok=False)
+    if missing := [impact for impact in impacts if impact.ratio is None]:
+        return replace(gate, problem=missing[0].lacking)
+    if (unknown := next((ratio for ratio in ratios if ratio.near(gate) is None), None)) is not None:
         return replace(gate, problem=f"{unknown.about} has no interval: too few profiles")
-    beyond = [ratio for ratio in ratios if not reaches(ratio.near(gate), gate.wanted)]
-    worst = min(beyond or ratios, key=lambda ratio: ratio.value)
-    return replace(gate, found=worst.value, ok=not beyond, about=worst.about, interval=worst.interval)
+    return min(ratios, key=lambda ratio: ratio.value).decides(gate, ok=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Number:
-    """A number that a gate limits."""
+    """A number that a gate limits; ``without_doubt`` says why it needs no interval."""
 
     about: str
     value: float
     interval: Interval | None
+    without_doubt: str = ""
 
-    def near(self, gate: AuditGate) -> float:
-        """Return what must be beyond the limit for the gate to fail: the number, or the near end of its interval."""
-        if gate.decided_by == ESTIMATE or self.interval is None:
+    def near(self, gate: AuditGate) -> float | None:
+        """Return what must be beyond the limit for the gate to fail: the number, or the near end of its interval.
+
+        None is for an interval that is not there.
+        """
+        if gate.decided_by == ESTIMATE or self.without_doubt:
             return self.value
+        if self.interval is None:
+            return None
         return self.interval.high if gate.name.startswith("min") else self.interval.low
+
+    def decides(self, gate: AuditGate, *, ok: bool) -> AuditGate:
+        """Return the gate as this number decides it."""
+        return replace(
+            gate, found=self.value, ok=ok, about=self.about, interval=self.interval, without_doubt=self.without_doubt
+        )

@@ -6,9 +6,11 @@ import math
 import statistics
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from evenhand.domain.errors import ConfigError
+from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.failure import Failure
 from evenhand.domain.run import CaseResult
 from evenhand.domain.summary import Interval
 from evenhand.evaluators.profile_score import SCALE
@@ -17,13 +19,17 @@ from evenhand.profiles.audit.factorial import Cell
 from evenhand.profiles.scores import profile_score
 from evenhand.stats.regression import Estimate, Fit
 
+# A provider that filters what it was asked for did not fail to answer.
+_FILTERED: Final = "filtered"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """A profile: ``score`` is the mean of ``scores``, and None where none of its calls gave one, or some are to come.
 
-    ``cluster`` is what it shares with others: its base profile, or itself where there is none. Where ``score`` is the
-    difference to another audit, ``other_scores`` are those it had there.
+    Of the ``failures``, the calls that gave no score, ``unanswered`` brought no reply at all. ``cluster`` is what it
+    shares with others: its base profile, or itself where there is none. Where ``score`` is the difference to another
+    audit, ``other_scores`` are those it had there.
     """
 
     id: str
@@ -32,13 +38,24 @@ class Observed:
     scores: tuple[float, ...] = ()
     score: float | None = None
     failures: int = 0
+    unanswered: int = 0
     pending: bool = False
     other_scores: tuple[float, ...] = ()
 
     @property
+    def refused(self) -> int:
+        """How many of its calls were answered without a score."""
+        return self.failures - self.unanswered
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the judge replied, with a score or without, and no call is to come."""
+        return self.score is not None or (self.refused > 0 and not self.pending)
+
+    @property
     def answered(self) -> float:
-        """The share of its calls that gave a score."""
-        return len(self.scores) / (len(self.scores) + self.failures) if self.failures else 1.0
+        """The share of its answered calls that gave a score."""
+        return len(self.scores) / (len(self.scores) + self.refused) if self.refused else 1.0
 
     @property
     def samples(self) -> tuple[tuple[float, ...], ...]:
@@ -112,10 +129,18 @@ def observed(design: AuditDesign, results: Iterable[CaseResult]) -> list[Observe
                 scores=scored.scores,
                 score=scored.score,
                 failures=scored.failures,
+                unanswered=sum(_is_unanswered(judgment.evaluation) for judgment in result.judgments),
                 pending=result.pending,
             )
         )
     return profiles
+
+
+def _is_unanswered(evaluation: Evaluation) -> bool:
+    """Return whether a call failed without a reply, so that nobody judged the profile."""
+    if evaluation.error is None or Failure.of(evaluation.error).kind == _FILTERED:
+        return False
+    return not evaluation.attempts or evaluation.attempts[-1].kind == "transport"
 
 
 def levels(design: AuditDesign, profiles: Iterable[Observed]) -> tuple[Level, ...]:

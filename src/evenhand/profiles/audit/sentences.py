@@ -61,7 +61,7 @@ def overview(numbers: AuditNumbers) -> Iterator[str]:
     size = f"{counted(numbers.profiles, 'profile')} with {cells} combinations of levels"
     yield f"{size}, {numbers.scored:,} scored; groups: {', '.join(design.groups)}"
     for level in numbers.missing:
-        yield f"No profile with {level.factor} {level.level!r} has a score: the level is missing, and not a zero."
+        yield f"No profile with {level.factor} {level.level!r} has a score: its mean is missing, and not a zero."
     if numbers.failed:
         yield f"{numbers.failed:,} of {counted(numbers.calls, 'call')} gave no score; they are in no mean."
     if numbers.pending:
@@ -194,7 +194,7 @@ def _impacts(numbers: AuditNumbers) -> Grid:
             score_text(impact.rate),
             score_text(impact.ratio),
             interval_text(impact.interval),
-            impact.lacking or _against_the_line(impact),
+            "; ".join(_impact_notes(impact)),
         )
         for impact in numbers.impacts
     )
@@ -203,11 +203,17 @@ def _impacts(numbers: AuditNumbers) -> Grid:
     return Grid(title=title, headings=headings, rows=rows, words=(NOTE,))
 
 
-def _against_the_line(impact: Impact) -> str:
-    refused = f"; {impact.refused:,} of {counted(impact.calls, 'call')} without a score" if impact.refused else ""
-    if impact.level == impact.against:
-        return f"highest rate{refused}"
-    return f"{'below' if impact.below_four_fifths else 'not below'} {FOUR_FIFTHS:.2f}{refused}"
+def _impact_notes(impact: Impact) -> Iterator[str]:
+    if impact.lacking:
+        yield impact.lacking
+    elif impact.level == impact.against:
+        yield "highest rate"
+    else:
+        yield f"{'below' if impact.below_four_fifths else 'not below'} {FOUR_FIFTHS:.2f}"
+    if impact.refused:
+        yield f"{impact.refused:,} of {counted(impact.calls, 'call')} without a score"
+    if impact.unjudged and impact.profiles:
+        yield f"{counted(impact.unjudged, 'profile')} not judged"
 
 
 def _swaps(numbers: AuditNumbers, most: int | None) -> Grid:
