@@ -240,6 +240,19 @@ def test_no_more_is_submitted_than_the_budget_allows(provider: Any, suite: Calla
     assert set(provider.asked.values()) == {1}
 
 
+def test_of_a_run_that_is_resumed_without_batches_the_report_says_how_many_calls_were_at_their_price(
+    provider: Any, suite: Callable[..., Path]
+) -> None:
+    suite("openai", cases=4)
+
+    first = command("run", "suite.yaml", "--batch", "--max-calls", "1")
+    rest = command("resume", "last", "--no-batch")
+
+    assert "at the batch price" in first.stdout
+    assert (len(provider.batches), len(provider.single)) == (1, 3)
+    assert ", 1 call at the batch price" in " ".join(rest.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("more", "options", "told"),
     [

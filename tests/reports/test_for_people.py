@@ -109,6 +109,16 @@ def test_what_the_prompt_cache_of_the_provider_did_is_said(saved: float, words: 
     )
 
 
+@pytest.mark.parametrize(
+    ("in_batches", "words"),
+    [(0, "cost $0.020"), (2, "cost $0.020, 2 calls at the batch price"), (3, "cost $0.020 at the batch price")],
+)
+def test_the_batch_price_is_claimed_of_calls_in_batches_alone(in_batches: int, words: str) -> None:
+    summary = Summary(cases=Tally(), calls=4, transport_faults=1, batch_calls=in_batches, cost=0.02)
+
+    assert effort_sentence(summary) == f"4 calls to models, 1 failed call, {words}"
+
+
 def test_models_programs_and_functions_are_told_apart(made: Any) -> None:
     member = {"type": "code_judge", "attempts": 1}
     jury = {"members": [member, {"type": "llm_judge", "attempts": 2}, {"type": "function", "attempts": 0}]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -344,10 +345,11 @@ def test_the_cost_is_known_where_it_is_known(made: Any, judge: float | None, tar
     assert effort_sentence(summary).endswith(shown)
 
 
-def test_tokens_from_prompt_caches_count_alike_whether_cases_are_gathered_or_not() -> None:
+def test_tokens_and_calls_in_batches_count_alike_whether_cases_are_gathered_or_not() -> None:
     used = Usage(input_tokens=1000, output_tokens=10, cached_tokens=600)
     attempts = (Attempt(kind="reply", raw="{}", usage=used, cost=0.002, saved=0.001),)
-    from_own_cache = (Attempt(kind="reply", raw="{}", usage=used, cached=True),)
+    in_batch = (replace(attempts[0], batch=True),)
+    from_own_cache = (Attempt(kind="reply", raw="{}", usage=used, cached=True, batch=True),)
     results = [
         CaseResult(
             position=position,
@@ -361,11 +363,12 @@ def test_tokens_from_prompt_caches_count_alike_whether_cases_are_gathered_or_not
                 ),
             ),
         )
-        for position, kind in enumerate([attempts, attempts, from_own_cache])
+        for position, kind in enumerate([attempts, in_batch, attempts, from_own_cache])
     ]
 
     one_by_one, gathered = summarize(results), survey(results).summary
 
     assert one_by_one == gathered
-    assert (gathered.prompt_cached_tokens, gathered.input_tokens) == (1200, 2000)
-    assert gathered.prompt_cache_saving == 0.002
+    assert (gathered.prompt_cached_tokens, gathered.input_tokens) == (1800, 3000)
+    assert gathered.prompt_cache_saving == 0.003
+    assert (gathered.batch_calls, gathered.calls) == (1, 3)

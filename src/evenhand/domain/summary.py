@@ -250,16 +250,17 @@ class Summary(ShownInNotebooks):
     the cache, ``retries`` replies that were asked for again. Providers read ``prompt_cached_tokens`` of the
     ``input_tokens`` from their prompt caches, which saved ``prompt_cache_saving`` dollars where prices are known; this
     is not Evenhand's own cache, whose replies take no tokens at all. Of the calls, ``programs`` were programs that
-    judged, and ``target_calls`` went to the target, whatever that is; ``functions`` that judged were called beside
-    them. ``reasons`` says why evaluations did not happen, and how many, the most frequent first. ``models`` has the
-    numbers by the model that the cases' metadata names, where they name several. ``ambiguous`` counts evaluations with
-    several different verdicts in one reply, by which of them counted (``first`` or ``last``), and ``overturned`` those
-    of them whose verdict would have been another had the other one counted. ``steadiness`` is there where cases were
-    judged several times. ``agreement`` says of each jury, by the name of the evaluator, how far its jurors agree.
-    ``cascades`` says of each cascade, by the name of the evaluator, which stage decided how many evaluations.
-    ``discarded`` has the attempts that did not count by their kind, the most frequent first; the kinds of the target
-    begin with ``target``. ``slices`` has the slices by key of metadata and by value, for each key that the run slices
-    by but for those in ``unsliced``, which have too many values.
+    judged, and ``target_calls`` went to the target, whatever that is; ``batch_calls`` were answered in batches, at the
+    price for those. ``functions`` that judged were called beside them. ``reasons`` says why evaluations did not happen,
+    and how many, the most frequent first. ``models`` has the numbers by the model that the cases' metadata names, where
+    they name several. ``ambiguous`` counts evaluations with several different verdicts in one reply, by which of them
+    counted (``first`` or ``last``), and ``overturned`` those of them whose verdict would have been another had the
+    other one counted. ``steadiness`` is there where cases were judged several times. ``agreement`` says of each jury,
+    by the name of the evaluator, how far its jurors agree. ``cascades`` says of each cascade, by the name of the
+    evaluator, which stage decided how many evaluations. ``discarded`` has the attempts that did not count by their
+    kind, the most frequent first; the kinds of the target begin with ``target``. ``slices`` has the slices by key of
+    metadata and by value, for each key that the run slices by but for those in ``unsliced``, which have too many
+    values.
     """
 
     cases: Tally
@@ -269,6 +270,7 @@ class Summary(ShownInNotebooks):
     programs: int = 0
     functions: int = 0
     target_calls: int = 0
+    batch_calls: int = 0
     cached: int = 0
     retries: int = 0
     transport_faults: int = 0

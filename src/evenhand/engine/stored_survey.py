@@ -77,6 +77,7 @@ def _likeness(case: Row, row: Row, fields: Mapping[str, Any], slices: Sequence[s
         fields["score"],
         fields["verdict"],
         judge if isinstance(judge, str) else None,
+        attempt.get("batch") is True,
         row[9],
         row[10],
         row[2],

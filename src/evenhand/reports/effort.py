@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evenhand.domain.run import BATCH, RunRecord
+from evenhand.domain.run import RunRecord
 from evenhand.domain.summary import Summary
 from evenhand.reports.phrases import cost_text, counted
 
@@ -87,10 +87,19 @@ def effort_sentence(summary: Summary, run: RunRecord | None = None) -> str:
         parts.append(f"{summary.input_tokens:,} tokens in and {summary.output_tokens:,} out")
         parts += [f"cached by the provider: {cached}"] if (cached := prompt_cache_phrase(summary)) else []
     if effort.cost is not None:
-        parts.append(f"cost {effort.cost}{' at the batch price' if run is not None and run.options.get(BATCH) else ''}")
+        parts.append(f"cost {effort.cost}{_batch_phrase(effort, summary)}")
     if abandoned := "" if run is None else abandoned_phrase(run):
         parts.append(abandoned)
     return ", ".join(parts)
+
+
+def _batch_phrase(effort: Effort, summary: Summary) -> str:
+    """Say how much of the cost is at the batch price; calls that failed cost nothing."""
+    if not summary.batch_calls:
+        return ""
+    if summary.batch_calls >= effort.models - summary.transport_faults:
+        return " at the batch price"
+    return f", {counted(summary.batch_calls, 'call')} at the batch price"
 
 
 def prompt_cache_phrase(summary: Summary) -> str:

@@ -95,6 +95,7 @@ def summary_row(summary: Summary) -> dict[str, Any]:
         "programs": summary.programs,
         "functions": summary.functions,
         "target_calls": summary.target_calls,
+        "batch_calls": summary.batch_calls,
         "cached": summary.cached,
         "transport_faults": summary.transport_faults,
         "input_tokens": summary.input_tokens,
@@ -228,8 +229,8 @@ _OF_THE_RUN: Final = (
     "abandoned_cost",
 )  # fmt: skip
 _OF_THE_SUMMARY: Final = (
-    "cost", "known_cost", "unpriced", "calls", "programs", "functions", "target_calls", "cached", "transport_faults",
-    "input_tokens", "output_tokens", "prompt_cached_tokens", "prompt_cache_saving", "discarded",
+    "cost", "known_cost", "unpriced", "calls", "programs", "functions", "target_calls", "batch_calls", "cached",
+    "transport_faults", "input_tokens", "output_tokens", "prompt_cached_tokens", "prompt_cache_saving", "discarded",
 )  # fmt: skip
 _OF_DETAILS: Final = frozenset({"attempts", "cached", "cost", "latency", "seconds", "usage"})
 _CACHED: Final = "cached"

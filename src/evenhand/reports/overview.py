@@ -321,6 +321,7 @@ def _likeness(case: Case, judgment: Judgment, thresholds: Thresholds) -> tuple[o
     return (
         evaluation.evaluator,
         judge if isinstance(judge, str) else None,
+        attempts[0].batch,
         evaluation.score,
         evaluation.verdict,
         judgment.weight,

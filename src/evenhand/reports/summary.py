@@ -64,6 +64,7 @@ class Summarizer:
         self._programs = 0
         self._functions = 0
         self._target_calls = 0
+        self._batch_calls = 0
         self._cached = 0
         self._transport_faults = 0
         self._input_tokens = 0
@@ -144,6 +145,7 @@ class Summarizer:
                 counting.add(outcome.status, outcome.score, outcome.verdict, None, (), times=times)
         self._note(result.judgments[0], parts_of(evaluation), result.position)
         self._calls += times
+        self._batch_calls += times * evaluation.attempts[0].batch
 
     def spend(
         self, usage: Usage | None, cost: float | None, *, saved: float | None = None, whose: str = "judge"
@@ -197,6 +199,7 @@ class Summarizer:
             self._cached += 1
         else:
             self._calls += 1
+            self._batch_calls += attempt.batch
             self._transport_faults += attempt.kind == "transport"
             self.spend(attempt.usage, 0.0, saved=attempt.saved)
 
@@ -249,6 +252,7 @@ class Summarizer:
             programs=self._programs,
             functions=self._functions,
             target_calls=self._target_calls,
+            batch_calls=self._batch_calls,
             cached=self._cached,
             retries=self._retries,
             transport_faults=self._transport_faults,
