@@ -354,6 +354,22 @@ def test_a_diff_pairs_profiles_and_refuses_other_designs(
     assert (other.code, "- seed: 1 in A, 2 in B" in other.err) == (2, True)
 
 
+def test_the_last_audit_is_compared_with_the_one_before_and_never_with_itself(
+    design: Callable[..., str], judged_by: Callable[..., Any], command: Command
+) -> None:
+    judged_by()
+    command("audit", design(), "-q")
+    first = command("report", "--json").json["run"]["id"]
+    command("audit", design(), "-q", "--judge", "openai/gpt-5")
+
+    same = command("audit", "diff", "last")
+    named = command("audit", "diff", "previous", "last", "--json")
+
+    assert same.code == 2
+    assert "cannot be compared with itself; name another, such as: evenhand audit diff previous last" in same.err
+    assert (named.code, named.json["a"]) == (0, first)
+
+
 def test_runs_that_are_no_audits_are_not_diffed(folder: Path, judged_by: Callable[..., Any], command: Command) -> None:
     judged_by()
     (folder / "people.jsonl").write_text('{"id": "anna", "text": "A nurse."}')

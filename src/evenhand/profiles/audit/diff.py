@@ -106,7 +106,7 @@ class AuditDiff:
 
 
 def diff(a: RunRecord, b: RunRecord, ours: Iterable[CaseResult], theirs: Iterable[CaseResult]) -> AuditDiff:
-    """Compare audit B with audit A; audits of different designs are refused, with what differs."""
+    """Compare audit B with audit A; the same one, and audits of different designs, are refused, with what differs."""
     design = _same_design(a, b)
     before, texts = _read_profiles(design, ours)
     after, other_texts = _read_profiles(design, theirs)
@@ -148,6 +148,10 @@ def _same_design(a: RunRecord, b: RunRecord) -> AuditDesign:
             raise ConfigError(f"run {run.id} is not an audit; compare other runs with: evenhand compare {a.id} {b.id}")
         if run.status is not RunStatus.FINISHED:
             raise ConfigError(f"audit {run.id} is not finished; resume with: evenhand resume {run.id}")
+    if a.id == b.id:
+        raise ConfigError(
+            f"audit {a.id} cannot be compared with itself; name another, such as: evenhand audit diff previous last"
+        )
     designs = [design_of(run.definition) for run in (a, b)]
     settings = [design.as_dict() for design in designs]
     differing = [name for name in _SAME if settings[0].get(name) != settings[1].get(name)]
@@ -218,8 +222,6 @@ def _require_same_profiles(ours: Mapping[str, str | None], theirs: Mapping[str, 
 
 def _notes(a: RunRecord, b: RunRecord, unscored: int) -> Iterator[str]:
     """Yield how the configurations differ, which is what a diff is for, and what it leaves out."""
-    if a.id == b.id:
-        yield f"A and B are the same run, {a.id}: it is compared with itself"
     configurations = [
         {
             "judge": run.definition.get("judge"),
