@@ -303,21 +303,25 @@ def test_base_profiles_are_read_from_beside_the_design_and_errors_are_clustered_
     assert {one["df"] for one in done.json["audit"]["effects"]} == {4}
 
 
-def test_artifacts_have_everything_and_replace_only_those_of_an_earlier_audit(
+def test_artifacts_have_everything_and_replace_only_those_of_the_same_audit(
     design: Callable[..., str], judged_by: Callable[..., Any], command: Command, folder: Path
 ) -> None:
     replies = iter(["no", *[None] * 100])
-    judged_by(lambda text: {"says": "no"} if next(replies) else biased(text))
+    judge = judged_by(lambda text: {"says": "no"} if next(replies) else biased(text))
     (folder / "full").mkdir()
     (folder / "full" / "notes.txt").write_text("Mine.")
 
     refused = command("audit", design(), "--artifacts", "full")
     done = command("audit", design(), "--artifacts", "kept", "-j", "1")
     again = command("audit", "artifacts", "last", "kept")
+    asked = len(judge.asked)
+    other = command("audit", design(seed=2), "--artifacts", "kept")
 
     assert refused.code == 2
     assert "full contains other files" in refused.err
     assert (done.code, again.code) == (0, 0)
+    assert (other.code, len(judge.asked)) == (2, asked)
+    assert "kept contains the files of audit" in other.err
     assert sorted(path.name for path in (folder / "kept").iterdir()) == [
         "inputs.jsonl", "metadata.json", "metrics.json", "outputs.jsonl", "replies.jsonl", "report.html", "report.md",
     ]  # fmt: skip

@@ -103,7 +103,7 @@ def test_the_commit_of_the_designs_folder_is_kept(tmp_path: Path) -> None:
     assert json.loads((folder / "metrics.json").read_text())["audit"]["profiles"] == 8
 
 
-def test_artifacts_take_the_place_of_nothing_but_an_earlier_audit(tmp_path: Path) -> None:
+def test_artifacts_take_the_place_of_nothing_but_the_same_audit(tmp_path: Path) -> None:
     found = audited()
     (tmp_path / "file").write_text("Mine.")
     (tmp_path / "full").mkdir()
@@ -114,10 +114,17 @@ def test_artifacts_take_the_place_of_nothing_but_an_earlier_audit(tmp_path: Path
     found.save_artifacts(tmp_path / "kept")
 
     assert (tmp_path / "kept" / "report.md").exists()
-    for name, told in (("file", "is not a folder"), ("full", "contains other files")):
+    other = audited().save_artifacts(tmp_path / "other")
+    kept = (other / "metadata.json").read_bytes()
+    for name, told in (
+        ("file", "is not a folder"),
+        ("full", "contains other files"),
+        ("other", f"contains the files of audit {json.loads(kept)['run']}; name a folder that is new or empty"),
+    ):
         with pytest.raises(ConfigError, match=told):
             found.save_artifacts(tmp_path / name)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full", "kept"]
+    assert (other / "metadata.json").read_bytes() == kept
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full", "kept", "other"]
 
 
 # Diff

@@ -134,7 +134,7 @@ def diff_audits(
 
 def save_artifacts(
     run: Annotated[str, typer.Argument(metavar="RUN", help=f"The audit: {RUN_HELP}")],
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder: new, empty, or from an earlier audit.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A folder: new, empty, or of the same audit.")],
     *,
     db: Db = DB,
     quiet: Quiet = False,

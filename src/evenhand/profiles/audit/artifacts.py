@@ -28,22 +28,29 @@ _KIND: Final = "evenhand audit"
 _GIT_SECONDS: Final = 10
 
 
-def require_free(folder: str | os.PathLike[str]) -> None:
-    """Refuse a folder that has something else in it; ask this before a run, so that the mistake costs nothing."""
+def require_free(folder: str | os.PathLike[str], run: str | None = None) -> None:
+    """Refuse a folder with anything but the audit of a run; ask this before a run, so that the mistake costs nothing.
+
+    ``run`` is the id of that run, None if it is yet to begin.
+    """
     path = Path(folder)
     if not path.exists():
         require_place(path)
         return
     if not path.is_dir():
-        raise ConfigError(f"{path} is not a folder; name one that is new, empty, or from an earlier audit")
-    if any(path.iterdir()) and not _is_ours(path):
-        raise ConfigError(f"{path} contains other files; name a folder that is new, empty, or from an earlier audit")
+        raise ConfigError(f"{path} is not a folder; name one that is new or empty")
+    if not any(path.iterdir()):
+        return
+    if (kept := _kept_in(path)) is None:
+        raise ConfigError(f"{path} contains other files; name a folder that is new or empty")
+    if kept != run:
+        raise ConfigError(f"{path} contains the files of audit {kept}; name a folder that is new or empty")
 
 
 def write_artifacts(report: Report, folder: str | os.PathLike[str]) -> Path:
-    """Write the folder, whole or not at all; that of an earlier audit is replaced."""
+    """Write the folder, whole or not at all; only that of the same audit is replaced."""
     path = Path(folder)
-    require_free(path)
+    require_free(path, report.run.id)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     unfinished.mkdir()
@@ -149,12 +156,13 @@ def _run_git(folder: Path, *words: str) -> str:
     return completed.stdout
 
 
-def _is_ours(path: Path) -> bool:
+def _kept_in(path: Path) -> str | None:
+    """Return the id of the run whose audit a folder has; None if it has none."""
     try:
         metadata = json.loads((path / METADATA).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return isinstance(metadata, dict) and metadata.get("kind") == _KIND
+        return None
+    return str(metadata.get("run")) if isinstance(metadata, dict) and metadata.get("kind") == _KIND else None
 
 
 def _put_in_place(made: Path, path: Path) -> None:
