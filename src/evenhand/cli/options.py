@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar, get_args
@@ -91,18 +91,16 @@ def display_name(ctx: typer.Context, name: str) -> str:
             return f"--{key}"
 
 
-def _require_seconds(timeout: float | None) -> float | None:
-    """Refuse a timeout of zero or less."""
-    if timeout is not None and not 0 < timeout < float("inf"):
-        raise typer.BadParameter(f"{timeout:g} must be a number of seconds above 0.")
-    return timeout
+def _amount(unit: str, *, above_zero: bool = False) -> Callable[[float | None], float | None]:
+    """Return a callback that refuses an amount that is infinite, below zero, or zero where it must be above."""
+    least = " above 0" if above_zero else ", 0 or more"
 
+    def require(amount: float | None) -> float | None:
+        if amount is not None and not (0 < amount < float("inf") or (amount == 0 and not above_zero)):
+            raise typer.BadParameter(f"{amount:g} must be a number of {unit}{least}.")
+        return amount
 
-def _require_duration(seconds: float | None) -> float | None:
-    """Refuse a negative or infinite duration."""
-    if seconds is not None and not 0 <= seconds < float("inf"):
-        raise typer.BadParameter(f"{seconds:g} must be a number of seconds, 0 or more.")
-    return seconds
+    return require
 
 
 NoEnvFile = Annotated[bool, option("--no-env-file", is_eager=True, callback=_load, help="Do not read .env files.")]
@@ -146,7 +144,8 @@ LogFile = Annotated[
 NoCache = Annotated[bool, option("--no-cache", help="Ignore cached replies.")]
 RetryErrors = Annotated[bool, option("--retry-errors", help="Retry evaluations that ended in an error.")]
 MaxCost = Annotated[
-    float | None, option("--max-cost", metavar="DOLLARS", min=0, help="Stop after spending this many dollars.")
+    float | None,
+    option("--max-cost", metavar="DOLLARS", callback=_amount("dollars"), help="Stop after spending this many dollars."),
 ]
 MaxCalls = Annotated[int | None, option("--max-calls", metavar="N", min=0, help="Stop after this many requests.")]
 Timeout = Annotated[
@@ -154,7 +153,7 @@ Timeout = Annotated[
     option(
         "--timeout",
         metavar="SECONDS",
-        callback=_require_seconds,
+        callback=_amount("seconds", above_zero=True),
         help="Time limit of one evaluation, including its retries.",
     ),
 ]
@@ -163,7 +162,7 @@ OutageTimeout = Annotated[
     option(
         "--outage-timeout",
         metavar="SECONDS",
-        callback=_require_duration,
+        callback=_amount("seconds"),
         help="How long to wait for a provider that stops answering, before the run stops.",
     ),
 ]

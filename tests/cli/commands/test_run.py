@@ -207,6 +207,7 @@ def test_a_missing_key_is_a_mistake_too(
         (["--timeout", "0"], "'--timeout': 0 must be a number of seconds above 0"),
         (["--timeout", "nan"], "'--timeout': nan must be"),
         (["--max-cost", "nan"], "--max-cost"),
+        (["--max-cost", "inf"], "'--max-cost': inf must be a number of dollars, 0 or more"),
         (["--limit", "0"], "--limit"),
         (["--concurrency", "many"], "--concurrency"),
         (["--only", "nothing"], "no case has the id 'nothing'"),
@@ -226,6 +227,19 @@ def test_an_option_that_cannot_be_right_is_refused(
 
     assert (done.code, done.out) == (2, "")
     assert told in done.err
+
+
+def test_an_infinite_amount_is_refused_before_anything_is_stored(
+    command: Callable[..., Any], suite: Callable[..., Path], tmp_path: Path
+) -> None:
+    suite(1)
+    command("run", "suite.yaml")
+
+    refused = [command(*argv, "--max-cost", "inf") for argv in (["run", "suite.yaml"], ["resume"])]
+    estimate = command("run", "suite.yaml", "--estimate", "--max-cost", "inf")
+
+    assert [each.code for each in (*refused, estimate)] == [2, 2, 2]
+    assert runs_in(tmp_path) == 1
 
 
 # What is judged

@@ -52,6 +52,7 @@ def start_run(
     ``store`` is the database where it is open already.
     """
     job = replace(new.job, timeout=options.timeout or new.job.timeout)
+    pace = pace_of(options, new.concurrency, batch=new.scope.batch)
     lines: list[str] = []
     if new.scope.batch:
         require_one_process(options)
@@ -72,7 +73,6 @@ def start_run(
         _show_notes(session, new)
         for line in lines:
             session.console.note(line)
-        pace = pace_of(options, new.concurrency, batch=new.scope.batch)
         return session.work_on(opened, run, job, pace, when_done=new.when_done)
 
 
