@@ -193,6 +193,7 @@ def test_a_level_whose_calls_all_failed_is_missing_and_not_a_zero(
     assert done.code == 101
     assert "No profile with name 'man' has a score: its mean is missing, and not a zero." in done.out
     assert "8 of 16 calls gave no score; they are in no mean." in done.out
+    assert "Errors by class: 8 × unparsable (the reply has no complete JSON object)." in done.out
     assert told["effects"][0]["estimate"] is None
     assert told["effects"][1]["estimate"] == pytest.approx(3)
     assert told["missing"] == [{"factor": "name", "level": "man"}]

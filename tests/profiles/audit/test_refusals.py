@@ -113,6 +113,21 @@ def test_who_is_refused_is_not_selected(design_of: DesignOf, scored_by: ScoredBy
     assert grid.rows[1][-1] == "below 0.80; 18 of 24 calls without a score"
 
 
+def test_the_most_frequent_errors_are_told(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    design = design_of(NURSES, ["name"])
+    profiles = refused(design, scored_by, lambda _: 1)
+    kinds = ["timeout", *["refusal"] * 5, "empty", *["quota"] * 3, *["unparsable"] * 4, *["contract"] * 2]
+    told = zip(profiles, kinds, strict=True)
+
+    lines = overview(numbers_from(design, [replace(one, errors=(f"{kind}: {one.id}",)) for one, kind in told]))
+
+    first = {kind: profiles[kinds.index(kind)].id for kind in kinds}
+    assert (
+        f"Errors by class: 5 × refusal ({first['refusal']}); 4 × unparsable ({first['unparsable']}); "
+        f"3 × quota ({first['quota']}); 2 × contract ({first['contract']}); 2 × others."
+    ) in list(lines)
+
+
 def test_a_group_that_is_always_refused_is_a_finding(design_of: DesignOf, scored_by: ScoredBy) -> None:
     design = design_of({"name": ["Anna", "Ben"], "years": [2, 10], "night": ["no", "yes"]}, ["name", "years"])
 

@@ -27,9 +27,9 @@ _FILTERED: Final = "filtered"
 class Observed:
     """A profile: ``score`` is the mean of ``scores``, and None where none of its calls gave one, or some are to come.
 
-    Of the ``failures``, the calls that gave no score, ``unanswered`` brought no reply at all. ``cluster`` is what it
-    shares with others: its base profile, or itself where there is none. Where ``score`` is the difference to another
-    audit, ``other_scores`` are those it had there.
+    Of the ``failures``, the calls that gave no score, ``unanswered`` brought no reply at all, and ``errors`` says why
+    they failed. ``cluster`` is what it shares with others: its base profile, or itself where there is none. Where
+    ``score`` is the difference to another audit, ``other_scores`` are those it had there.
     """
 
     id: str
@@ -39,6 +39,7 @@ class Observed:
     score: float | None = None
     failures: int = 0
     unanswered: int = 0
+    errors: tuple[str, ...] = ()
     pending: bool = False
     other_scores: tuple[float, ...] = ()
 
@@ -121,6 +122,7 @@ def observed(design: AuditDesign, results: Iterable[CaseResult]) -> list[Observe
         except KeyError as error:
             raise ConfigError(f"profile {result.id} does not fit the design of its run: no {error}") from None
         scored = profile_score(result)
+        evaluations = [judgment.evaluation for judgment in result.judgments]
         profiles.append(
             Observed(
                 id=result.id,
@@ -129,7 +131,8 @@ def observed(design: AuditDesign, results: Iterable[CaseResult]) -> list[Observe
                 scores=scored.scores,
                 score=scored.score,
                 failures=scored.failures,
-                unanswered=sum(_is_unanswered(judgment.evaluation) for judgment in result.judgments),
+                unanswered=sum(map(_is_unanswered, evaluations)),
+                errors=tuple(evaluation.error for evaluation in evaluations if evaluation.error is not None),
                 pending=result.pending,
             )
         )

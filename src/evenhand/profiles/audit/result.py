@@ -10,6 +10,7 @@ from evenhand.domain.run import CaseResult
 from evenhand.domain.run_kind import PROFILES
 from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.effects import Effect, Offset, effects_of
+from evenhand.profiles.audit.error_classes import ErrorClass, error_classes
 from evenhand.profiles.audit.factorial import Alias, aliases
 from evenhand.profiles.audit.gates import AuditGate, checked
 from evenhand.profiles.audit.observed import Level, Observed, Spread, levels, observed, spread
@@ -22,7 +23,8 @@ class AuditNumbers:
     """What an audit found.
 
     ``profiles`` is how many there are, of which ``scored`` have a score and ``pending`` are still to be scored;
-    ``calls`` counts repetitions that ended, of which ``failed`` gave no score. ``cells`` is how many combinations of
+    ``calls`` counts repetitions that ended, of which ``failed`` gave no score, for the reasons in ``errors``; as JSON,
+    these are in the summary of the run. ``cells`` is how many combinations of
     levels the design has, ``taken`` how many of them are there. Errors are clustered by ``clusters`` base profiles, or
     profiles. ``widest`` has the largest difference between two levels of each group. ``refusals`` tests whether groups
     are left without a score equally often; it is empty where every call gave one.
@@ -34,6 +36,7 @@ class AuditNumbers:
     pending: int
     calls: int
     failed: int
+    errors: tuple[ErrorClass, ...]
     cells: int
     taken: int
     clusters: int
@@ -96,6 +99,7 @@ def numbers_from(design: AuditDesign, profiles: list[Observed]) -> AuditNumbers:
         pending=sum(profile.pending for profile in profiles),
         calls=sum(len(profile.scores) + profile.failures for profile in profiles),
         failed=sum(profile.failures for profile in profiles),
+        errors=error_classes(profiles),
         cells=design.cells,
         taken=len(cells),
         clusters=effects.clusters,

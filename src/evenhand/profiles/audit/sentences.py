@@ -29,6 +29,7 @@ CRITERIA: Final = "Criteria"
 MOST_ROWS: Final = 60
 # What a sentence tells one by one; a table has the others.
 _MOST_FINDINGS: Final = 12
+_MOST_CLASSES: Final = 4
 
 
 def parts(numbers: AuditNumbers, *, most: int | None = MOST_ROWS) -> Iterator[Block]:
@@ -64,6 +65,10 @@ def overview(numbers: AuditNumbers) -> Iterator[str]:
         yield f"No profile with {level.factor} {level.level!r} has a score: its mean is missing, and not a zero."
     if numbers.failed:
         yield f"{numbers.failed:,} of {counted(numbers.calls, 'call')} gave no score; they are in no mean."
+    if numbers.errors:
+        others = [f"{sum(one.calls for one in rest):,} × others"] if (rest := numbers.errors[_MOST_CLASSES:]) else []
+        classes = [one.words for one in numbers.errors[:_MOST_CLASSES]]
+        yield f"Errors by class: {'; '.join([*classes, *others])}."
     if numbers.pending:
         yield f"{counted(numbers.pending, 'profile')} not scored yet; the numbers are about the others."
     yield from _findings(numbers)
