@@ -116,6 +116,8 @@ def test_groups_that_failed_are_asked_again(
     assert failed.json["ranking"]["refused"] == ["p03"]
     assert failed.json["profiles"][-1] | {"groups": 0} == failed.json["profiles"][-1]
     assert failed.json["profiles"][-1]["rank"] is None
+    judged = failed.json["ranking"]["groups"]
+    assert f": {judged} evaluations, {judged} already done; errors are retried" in done.err
     assert done.code == 0
     assert done.json["ranking"]["failed_groups"] == 0
 
@@ -156,6 +158,19 @@ def test_a_ranking_that_stopped_since_nothing_was_ranked_says_once_how_to_resume
     assert stopped.code == 104
     assert stopped.out.splitlines()[-1] == stopped.err.splitlines()[-1] == fix
     assert "Resume with" not in stopped.out
+
+
+@pytest.mark.parametrize("group_size", ["4", "2"])
+@pytest.mark.parametrize("given", [(), ("--sample", "2"), ("-o", "labels.csv"), ("--from", "labels.csv")])
+def test_a_ranking_has_no_answers_to_label(
+    people: Path, judge: Any, command: Callable[..., Any], group_size: str, given: tuple[str, ...]
+) -> None:
+    command("rank", "people.jsonl", *USUAL, "--rounds", "2", "--group-size", group_size, "-q")
+
+    refused = command("label", *given)
+
+    assert refused.code == 2
+    assert "ranks profiles, and has no answers to label; name another run" in refused.err
 
 
 def test_the_list_of_runs_gives_no_mean_of_a_ranking(people: Path, judge: Any, command: Callable[..., Any]) -> None:

@@ -30,7 +30,6 @@ class FailedGroups:
 
     def __init__(self) -> None:
         self.to_blame: set[int] = set()
-        self.parts = 0
         self._open: dict[str, Group] = {}
         self._formed: dict[int, int] = {}
         self._failed: dict[int, int] = {}
@@ -42,7 +41,6 @@ class FailedGroups:
         if group.part_of is None:
             self._formed[group.round] = self._formed.get(group.round, 0) + 1
         else:
-            self.parts += 1
             self._open.pop(group.part_of, None)
         if group.error is None or not group.is_of_content:
             return

@@ -16,9 +16,10 @@ from evenhand.evaluators.pairwise import PairwiseEvaluator
 from evenhand.profiles.job import ProfileJob
 from evenhand.profiles.ranking.design import RankingDesign, SoFar
 from evenhand.profiles.ranking.entrants import Entrants, entrants_of
-from evenhand.profiles.ranking.groups import Part, entrants_in, group_case, groups_of, part_case
+from evenhand.profiles.ranking.groups import ROUND, Part, entrants_in, group_case, groups_of, part_case
 from evenhand.profiles.ranking.tally import Tally
 from evenhand.profiles.sources import profiles_from
+from evenhand.store.results import planned_at
 from evenhand.store.store import Store
 
 
@@ -58,8 +59,10 @@ class Rounds:
             position += len(groups)
 
     def total(self, store: Store, run: RunRecord) -> int:
-        """Return how many groups there will be in the end."""
-        return sum(self.design.group_counts(self._all(store, run).count)) + self._tally.failed_groups.parts
+        """Return how many groups there will be in the end: those planned so far, some of them parts, and the others."""
+        last = planned_at(store, run, [run.cases - 1])[run.cases - 1]
+        rounds_planned = last.case.metadata[ROUND]
+        return run.cases + sum(self.design.group_counts(self._all(store, run).count)[rounds_planned:])
 
     def cases(self, store: Store, run: RunRecord) -> Iterable[PlannedCase]:
         """Return the parts of groups that failed, or else the groups of the next round, none after the last."""
