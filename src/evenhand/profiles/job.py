@@ -104,7 +104,10 @@ class ProfileJob:
 def require_scores(run: RunRecord) -> None:
     """Refuse to compare a ranking by scores: a group has none."""
     if is_ranking(run.definition):
-        raise ConfigError(f"run {run.id} ranks profiles, and a rank is not a score; compare the two rankings instead")
+        raise ConfigError(
+            f"run {run.id} ranks profiles, and a rank is not a score, so it cannot be compared; view the reports of "
+            "both rankings side by side: evenhand report RUN -o ranking.html"
+        )
 
 
 def require_suite(run: RunRecord) -> None:

@@ -529,7 +529,7 @@ def test_more_profiles_than_a_ranking_takes_are_refused(monkeypatch: pytest.Monk
 def test_rankings_are_not_compared_by_scores() -> None:
     first, second = (rank(worth(4), criteria="Worth", judge=honest, seed=seed, store=None).run for seed in (1, 2))
 
-    with pytest.raises(ConfigError, match="ranks profiles, and a rank is not a score"):
+    with pytest.raises(ConfigError, match="it cannot be compared; view the reports of both rankings side by side"):
         compare(first, second)
 
 

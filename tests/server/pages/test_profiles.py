@@ -341,6 +341,17 @@ def test_rankings_are_not_compared_nor_pinned(
     assert post(f"/runs/{ranked}/pin").status_code == 409
 
 
+def test_rankings_are_not_offered_to_compare(
+    client: TestClient, ranked: str, scored: str, db: str, parsed: Callable[[Any], Any]
+) -> None:
+    again = score(PROFILES, criteria="Worth in euros", judge=by_worth, store=db, max_attempts=1).run.id
+
+    offered = {one.attributes["value"] for one in parsed(client.get("/compare")).all("option")}
+
+    assert {scored, again} <= offered
+    assert ranked not in offered
+
+
 def test_the_files_of_a_ranking_have_a_row_for_each_profile(client: TestClient, ranked: str) -> None:
     client.event_hooks = {"request": [], "response": []}  # a report that stands alone has a style of its own
 

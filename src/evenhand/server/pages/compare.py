@@ -13,6 +13,7 @@ from evenhand.domain.comparison import STANDINGS, Change, Comparison, PairedResu
 from evenhand.domain.errors import ConfigError, IncomparableError, ModelChoiceError
 from evenhand.domain.run import RunRecord
 from evenhand.domain.run_differences import RunDifferences
+from evenhand.domain.run_kind import is_ranking
 from evenhand.engine.comparison import Side, answering_models, paired_results
 from evenhand.engine.targets.several import targets_of
 from evenhand.reports.blocks import Grid
@@ -66,10 +67,11 @@ def compare(
     model_b: str = "",
 ) -> Response:
     """Compare two runs, several with one, or the targets of one; ``before``, ``after`` and ``way`` select changes."""
-    runs = store.runs.newest(MOST_RUNS)
+    newest = store.runs.newest(MOST_RUNS)
+    runs = [run for run in newest if not is_ranking(run.definition)]
     others = tuple(each for each in b if each)
     chosen: dict[str, Any] = {"a": a, "b": others[0] if others else "", "more": others[1:], "runs": runs}
-    chosen |= {"is_cut": len(runs) == MOST_RUNS, "may_add": len(others) < MOST_OTHERS}
+    chosen |= {"is_cut": len(newest) == MOST_RUNS, "may_add": len(others) < MOST_OTHERS}
     chosen |= {"comparison": None, "several": None, "refused": None, "waiting": None}
     if not a:
         if not others:
