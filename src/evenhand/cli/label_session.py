@@ -12,6 +12,7 @@ from evenhand.cli.console import Console
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.label import MOST_NOTE, Draw, Label, LabelValue, answer_of, label_value
 from evenhand.domain.run import CaseResult, RunRecord
+from evenhand.engine.store_location import run_command
 from evenhand.labels.file import reference_text
 from evenhand.labels.queue import Queue, case_of, give_label
 from evenhand.labels.undecided import undecided_queue
@@ -63,7 +64,8 @@ class LabelSession:
                 self._skipped.clear()
             if not self._case(queue, case_of(self._store, self._run, drawn)):
                 break
-        again = f"evenhand label {self._run.id}{'' if self._undecided is None else ' --undecided'}"
+        those = "" if self._undecided is None else " --undecided"
+        again = f"{run_command('label', self._run.id, self._store.address)}{those}"
         self._console.note(f"{queue.done:,} of {queue.size:,} labelled; go on with: {again}")
 
     def _queue(self) -> Queue:

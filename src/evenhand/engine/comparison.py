@@ -20,6 +20,7 @@ from evenhand.engine.case_scores import JudgedById, judged_cases, labelled_cases
 from evenhand.engine.labelled import corrected_of
 from evenhand.engine.overview import overview_of, results_at
 from evenhand.engine.run import Run
+from evenhand.engine.store_location import run_command
 from evenhand.engine.targets.several import MODEL, stands_for_several, target_names
 from evenhand.reports.paired_cases import LabelPairs, PairedSummarizer
 from evenhand.reports.phrases import counted
@@ -133,7 +134,7 @@ def compare_runs(
     a, b = _with_models(a, b)
     if a.run.id == b.run.id and a.model == b.model:
         raise ConfigError(f"run {a.run.id} cannot be compared with itself; name two runs, see: evenhand runs")
-    notes = [_unfinished(side.run, anyway=anyway) for side in (a, b) if side.run.status is not RunStatus.FINISHED]
+    notes = [_unfinished(side, anyway=anyway) for side in (a, b) if side.run.status is not RunStatus.FINISHED]
     if differing:
         _refuse(a.run, b.run, differing, anyway=anyway)
     comparing = PairedSummarizer(evaluator=evaluator, limit=limit)
@@ -277,16 +278,18 @@ def _model_notes(a: Side, b: Side) -> Iterator[str]:
             yield f"of {letter}, only the answers of {side.model} are compared"
 
 
-def _unfinished(run: RunRecord, *, anyway: bool) -> str:
+def _unfinished(side: Side, *, anyway: bool) -> str:
     """Say that a run is not finished; refuse it unless it is wanted anyway."""
+    run = side.run
+    resume = run_command("resume", run.id, side.store.address)
     if early_decision(run) is not None:  # when it stopped depends on its scores
         raise ConfigError(
             f"run {run.id} stopped early, when its gates were decided, so its numbers cannot be compared; "
-            f"judge its other cases first, with: evenhand resume {run.id}"
+            f"judge its other cases first, with: {resume}"
         )
     problem = f"run {run.id} is not finished ({run.status.value})"
     if not anyway:
-        raise IncomparableError(f"{problem}; resume with: evenhand resume {run.id}", advice=ANYWAY)
+        raise IncomparableError(f"{problem}; resume with: {resume}", advice=ANYWAY)
     return f"{problem}: cases not judged yet are in none of the numbers"
 
 

@@ -89,6 +89,15 @@ def db_option(address: str) -> str | None:
     return f" --db {shlex.quote(without_password(address).removeprefix(f'{Path.cwd()}{os.sep}'))}"
 
 
+def run_command(name: str, run_id: str, address: str) -> str:
+    """Return a command about a run in a database, to be copied.
+
+    >>> run_command("resume", "20261115-093000-k7mq", "runs.db")
+    'evenhand resume 20261115-093000-k7mq --db runs.db'
+    """
+    return f"evenhand {name} {run_id}{db_option(address) or ''}"
+
+
 def _default_url() -> str:
     return os.environ.get(VARIABLE) or DEFAULT_URL
 

@@ -20,6 +20,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Status
 from evenhand.domain.label import MOST_SEED, Draw, DrawnCase, answer_hash, answer_of, require_evaluator
 from evenhand.domain.run import CaseResult, RunRecord, RunStatus
+from evenhand.domain.run_kind import is_ranking
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import FLOAT_NOISE, Verdict
 from evenhand.store.store import Store
@@ -164,6 +165,12 @@ class _Smallest:
         return [case for *_, case in sorted(self._heap, reverse=True)[:size]]
 
 
+def require_answers(run: RunRecord) -> None:
+    """Refuse a ranking: its cases are groups of profiles, which neither pass nor fail."""
+    if is_ranking(run.definition):
+        raise ConfigError(f"run {run.id} ranks profiles, and has no answers to label; name another run")
+
+
 def make_draw(
     store: Store,
     run: RunRecord,
@@ -177,6 +184,7 @@ def make_draw(
 
     A draw of which people have labelled cases can be enlarged, and not be replaced by another.
     """
+    require_answers(run)
     store.require_writable()
     if run.status in (RunStatus.PLANNING, RunStatus.RUNNING) and store.runs.in_hand(run):
         raise ConfigError(f"run {run.id} is in progress, and its cases would not all have a chance; wait until it ends")

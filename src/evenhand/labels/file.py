@@ -23,6 +23,7 @@ from evenhand.domain.label import (
     require_evaluator,
 )
 from evenhand.domain.run import CaseResult, RunRecord
+from evenhand.labels.draw import require_answers
 from evenhand.reports.csv import cell, text_in
 from evenhand.store.results import case_at, case_result, evaluator_names
 from evenhand.store.store import Store
@@ -150,6 +151,7 @@ def add_label_rows(
     if not isinstance(rows, Sequence):
         kind = type(rows).__name__
         raise ConfigError(f"labels must be the path of a CSV file, or a list of mappings, not {kind}")
+    require_answers(run)
     reader, read = _LabelRows(store, run, rater), _Read()
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
@@ -168,6 +170,7 @@ def read_labels_file(
 
 
 def _read_file(store: Store, run: RunRecord, source: Path | bytes, *, name: str | None, rater: str | None) -> _Read:
+    require_answers(run)
     told = name or str(source if isinstance(source, Path) else "the labels")
     read = _read_rows(_LabelRows(store, run, rater), source, told)
     refuse_faults(told, read.faults)

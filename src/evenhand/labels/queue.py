@@ -9,6 +9,8 @@ from itertools import combinations
 from evenhand.domain.errors import ConfigError, NotFoundError
 from evenhand.domain.label import Draw, DrawnCase, Label, LabelValue, answer_hash, answer_of
 from evenhand.domain.run import CaseResult, RunRecord
+from evenhand.engine.store_location import run_command
+from evenhand.labels.draw import require_answers
 from evenhand.stats.agreement import Rating, Ratings
 from evenhand.store.results import case_at
 from evenhand.store.store import Store
@@ -24,11 +26,11 @@ class Queue:
     @classmethod
     def of(cls, store: Store, run: RunRecord, *, rater: str, evaluator: str | None = None) -> Queue:
         """Return the queue of a person; raises ``NotFoundError`` if nothing was drawn yet."""
+        require_answers(run)
         draw = store.labels.draw(run, evaluator)
         if draw is None:
-            raise NotFoundError(
-                f"nothing was drawn from run {run.id} yet; draw cases first: evenhand label {run.id} --sample 100"
-            )
+            draw_first = f"{run_command('label', run.id, store.address)} --sample 100"
+            raise NotFoundError(f"nothing was drawn from run {run.id} yet; draw cases first: {draw_first}")
         labels = store.labels.of(run, rater=rater, evaluator=evaluator)
         return cls(draw=draw, labels=tuple(label for label in labels if label.is_drawn))
 

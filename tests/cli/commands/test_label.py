@@ -43,6 +43,20 @@ def test_a_draw_goes_out_as_a_file_and_comes_back(command: Command, finished: st
     assert labels_of(command) == [("Ann", "pass", "")]
 
 
+def test_commands_to_go_on_with_name_the_database(command: Command, finished: str, folder: Path) -> None:
+    (folder / ".evenhand").rename(folder / "of mine")
+    db = ("--db", "of mine/evenhand.db")
+    named = f"evenhand label {finished} --db 'of mine/evenhand.db'"
+
+    nothing = command("label", *db)
+    written = command("label", *db, "--sample", "2", "-o", "to fill in.csv")
+    stopped = command("label", *db, "--rater", "Ann", given="1\nq\n")
+
+    assert f"draw cases first: {named} --sample 100" in nothing.err
+    assert f"then: {named} --from 'to fill in.csv'" in written.err
+    assert f"1 of 2 labelled; go on with: {named}\n" in stopped.err
+
+
 def test_a_file_with_a_mistake_is_refused_as_a_whole(command: Command, finished: str, folder: Path) -> None:
     (folder / "labels.csv").write_text("id,human\ncase-1,pass\ncase-2,perhaps\nnobody,pass\n", encoding="utf-8")
 

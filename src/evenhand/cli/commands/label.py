@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -16,8 +17,8 @@ from evenhand.cli.runs.labels import find_to_label
 from evenhand.domain.errors import ConfigError, NotFoundError
 from evenhand.domain.label import NOT_A_RATER, Draw, is_rater
 from evenhand.domain.run import RunRecord
-from evenhand.engine.store_location import StoreLocation
-from evenhand.labels.draw import draw_words, make_draw
+from evenhand.engine.store_location import StoreLocation, run_command
+from evenhand.labels.draw import draw_words, make_draw, require_answers
 from evenhand.labels.file import AddedLabels, add_labels_file, write_labels
 from evenhand.labels.undecided import undecided_queue
 from evenhand.reports.phrases import counted
@@ -97,7 +98,9 @@ def label(
         record = find_to_label(store, run, console)
         if json:
             console.result(strict_json([each.as_dict() for each in store.labels.of(record)]))
-        elif from_file is not None:
+            return
+        require_answers(record)
+        if from_file is not None:
             store.require_writable()
             _note_added(console, _add(store, record, from_file, name), record)
         else:
@@ -180,9 +183,8 @@ def _write(
     with written_whole(file) as out:
         # The mark tells spreadsheets that it is UTF-8.
         out.write(b"\xef\xbb\xbf" + text.getvalue().encode())
-    console.note(
-        f"wrote {file}: {counted(rows, 'row')}; fill in the column human, then: evenhand label {run.id} --from {file}"
-    )
+    read_back = f"{run_command('label', run.id, store.address)} --from {shlex.quote(file)}"
+    console.note(f"wrote {file}: {counted(rows, 'row')}; fill in the column human, then: {read_back}")
 
 
 def _add(store: Store, run: RunRecord, file: str, rater: str | None) -> AddedLabels:

@@ -15,7 +15,7 @@ from evenhand.cli.options import DB, Db, Judge, On, Quiet, WorkerEnv, Workers
 from evenhand.cli.telemetry import sent_telemetry
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.secret import Secret
-from evenhand.engine.store_location import db_option
+from evenhand.engine.store_location import run_command
 from evenhand.store.location import FOLDER
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def serve(
     with sent_telemetry(console):
         interrupted = serve_app(settings, lambda settled: _show_address(console, settled, token_source))
     for run in interrupted:
-        console.note(f"run {run} was interrupted; resume with: evenhand resume {run}{db_option(db) or ''}")
+        console.note(f"run {run} was interrupted; resume with: {run_command('resume', run, db)}")
 
 
 def _show_address(console: Console, settings: ServerSettings, token_source: str) -> None:

@@ -25,6 +25,7 @@ from evenhand.domain.run_kind import AUDIT, RANKING, SCORING, is_doctor, is_tuni
 from evenhand.engine.carry_over import case_differences, copy_finished, scope_of
 from evenhand.engine.job import Job
 from evenhand.engine.plan import fill, plan
+from evenhand.engine.store_location import run_command
 from evenhand.models.environment import references
 from evenhand.profiles.modes import with_next_rounds
 from evenhand.reports.phrases import counted
@@ -72,7 +73,7 @@ def require_trust(store: Store, run: RunRecord) -> None:
                     f"run {run.id} was imported; resuming it would use, on this machine:",
                     *[f"- {action}" for action in list(actions)[:_MAX_ACTIONS_SHOWN]],
                     *more,
-                    f"If you trust its source: evenhand resume {run.id} --trust",
+                    f"If you trust its source: {run_command('resume', run.id, store.address)} --trust",
                 ]
             )
         )
@@ -240,13 +241,14 @@ def _require_same(store: Store, run: RunRecord, job: Job) -> None:
     if run.status is not RunStatus.PLANNING:
         changes += case_differences(store, run, job)
     if changes:
+        fork = f"{run_command('resume', run.id, store.address)} --fork"
         more = [f"and {len(changes) - _MAX_CHANGES_SHOWN} more"] if len(changes) > _MAX_CHANGES_SHOWN else []
         raise ConfigError(
             "\n".join(
                 [
                     f"{job.source or job.name} has changed since run {run.id} began:",
                     *(f"- {change}" for change in [*changes[:_MAX_CHANGES_SHOWN], *more]),
-                    f"To keep what is still valid and judge the rest again: evenhand resume {run.id} --fork",
+                    f"To keep what is still valid and judge the rest again: {fork}",
                 ]
             )
         )

@@ -30,7 +30,7 @@ from evenhand.engine.execution import runner_for
 from evenhand.engine.job import Job, Pace
 from evenhand.engine.never_scored import NeverScored
 from evenhand.engine.runner import Runner
-from evenhand.engine.store_location import db_option
+from evenhand.engine.store_location import run_command
 from evenhand.reports.phrases import counted
 from evenhand.reports.report import Report, format_of
 from evenhand.store.store import Store
@@ -125,7 +125,7 @@ class Session:
 
     def resume_command(self, run: RunRecord) -> str:
         """Return the command that resumes a run."""
-        return f"evenhand resume {run.id}{db_option(self.db) or ''}"
+        return run_command("resume", run.id, self.db)
 
     def work_on(
         self, store: Store, run: RunRecord, job: Job, pace: Pace, *, when_done: WhenDone | None = None

@@ -18,6 +18,7 @@ from evenhand.domain.run_kind import is_doctor, is_tuning, mode_of
 from evenhand.engine.carry_over import require_own
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Pace, Scope
+from evenhand.engine.store_location import run_command
 from evenhand.models.environment import variable
 from evenhand.models.providers import Provider
 from evenhand.models.resolve import JUDGE_VARIABLE, normal_name, provider_and_model, provider_of
@@ -130,10 +131,11 @@ def taken_up(store: Store, run: RunRecord, change: Callable[[Pace], Pace]) -> tu
 
 def job_to_resume(store: Store, run: RunRecord) -> Job:
     """Make the job of a run from what it stored, or say why it cannot go on here."""
+    on_the_command_line = run_command("resume", run.id, store.address)
     if run.options.get(IMPORTED):
-        raise ConfigError(f"run {run.id} was imported; see what it would use with: evenhand resume {run.id}")
+        raise ConfigError(f"run {run.id} was imported; see what it would use with: {on_the_command_line}")
     if is_tuning(run.definition):
-        raise ConfigError(f"run {run.id} tunes a prompt; resume it on the command line: evenhand resume {run.id}")
+        raise ConfigError(f"run {run.id} tunes a prompt; resume it on the command line: {on_the_command_line}")
     is_stored_whole = is_trial(run.definition) or mode_of(run.definition) or is_doctor(run.definition)
     if run.source is None and not is_stored_whole:
         raise ConfigError(f"run {run.id} was started by a program, and only that program can resume it; run it again")
