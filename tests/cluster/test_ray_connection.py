@@ -91,9 +91,10 @@ def test_variables_are_named_and_must_be_there(monkeypatch: pytest.MonkeyPatch) 
         check_place("ray", ["KEY=secret"])
     assert "secret" not in str(refused.value)
     check_place("ray", ["THERE"])
-    for check in (require_variables, lambda names: check_place("ray", names)):
-        with pytest.raises(ConfigError, match="GONE, LOST are not set on"):
-            check(["GONE", "THERE", "LOST"])
+    with pytest.raises(ConfigError, match="GONE, LOST are not set on"):
+        require_variables(["GONE", "THERE", "LOST"])
+    with pytest.raises(ConfigError, match="GONE is not set; set it here before the run is started"):
+        check_place("ray", ["GONE", "THERE"])
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")
     check_place("ray", ["GONE"])  # the nodes may have it
 
@@ -138,6 +139,31 @@ def test_a_cluster_that_is_not_there_is_refused_at_once(tmp_path: Path) -> None:
         )
 
     assert f"Ray at {address} could not be reached: Connection refused; start it" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["-m", "evenhand", "run", "suite.yaml", "--on", "ray"],
+        ["-c", "import evenhand as e; e.evaluate('suite.yaml', on='ray')"],
+    ],
+)
+def test_no_run_is_stored_for_a_cluster_that_is_not_there(tmp_path: Path, argv: list[str]) -> None:
+    checked = "evaluators: [{name: city, type: contains, value: Paris}]\ncases: [{id: a, candidate_answer: Paris}]\n"
+    (tmp_path / "suite.yaml").write_text(checked)
+    with socket.socket() as taken:  # and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        there = {**os.environ, "RAY_ADDRESS": address}
+        done = subprocess.run(
+            [sys.executable, *argv], env=there, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    assert f"Ray at {address} could not be reached: Connection refused; start it" in done.stderr.splitlines()[-1]
+    assert "resume" not in done.stderr
+    assert not (tmp_path / ".evenhand").exists()
 
 
 def test_folders_of_dead_processes_are_removed_and_those_of_others_are_not(

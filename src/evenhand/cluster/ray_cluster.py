@@ -15,7 +15,7 @@ from typing import Any
 from evenhand.cluster.messages import Orders, Report, Shipment
 from evenhand.cluster.port import WorkerLost
 from evenhand.cluster.ray_calls import answer, first_line
-from evenhand.cluster.ray_connection import Connection, check_place, connected
+from evenhand.cluster.ray_connection import Connection, check_place, connected, require_reachable
 from evenhand.cluster.ray_models import MOST_SLOTS, Hosts, RayModels
 from evenhand.cluster.ray_worker import RayWorker
 from evenhand.cluster.shippable import require_shippable
@@ -173,6 +173,7 @@ def runner_on(
 ) -> Callable[[], contextlib.AbstractContextManager[Callable[..., Runner]]]:
     """Return what connects to a cluster and makes runners of runs on it; what could not be there is refused now."""
     check_place(on, variables)
+    require_reachable(on)
     require_shippable(job)
 
     @contextlib.contextmanager

@@ -60,7 +60,7 @@ def check_place(on: str, variables: Sequence[str] = ()) -> None:
         raise ConfigError(f"--on {on} needs Ray; install it with: pip install 'evenhand[ray]'")
     address = address_of(on)
     if address is None:
-        require_variables(variables)
+        require_variables(variables, of_nodes=False)
     if address is None or address == "auto":
         return
     if _host_and_port(address) is None:
@@ -77,6 +77,13 @@ def address_of(on: str) -> str | None:
     """Return the address of an existing cluster; None for a Ray of its own."""
     address = on if on != LOCAL else os.environ.get(_ADDRESS, "").strip()
     return None if address in ("", "local") else address
+
+
+def require_reachable(on: str) -> None:
+    """Refuse a cluster that cannot be reached, before a run is stored for it."""
+    address = address_of(on)
+    if address is not None and _ray_of_program() is None and (there := _host_and_port(address)) is not None:
+        _reach(address, there)
 
 
 def _host_and_port(address: str) -> tuple[str, int] | None:
@@ -267,12 +274,7 @@ def _is_on_loopback(ray: Any, address: str) -> bool:
     """
     if (there := _host_and_port(address)) is None:  # it is found by Ray
         return False
-    try:
-        socket.create_connection(there, timeout=_REACH_SECONDS).close()
-    except OSError as error:
-        raise ConfigError(
-            f"Ray at {address} could not be reached: {error.strerror or error}; start it, or correct the address"
-        ) from None
+    _reach(address, there)
     host, port = there
     if address.startswith(_SCHEME) or not _is_loopback(host):
         return False
@@ -281,6 +283,15 @@ def _is_on_loopback(ray: Any, address: str) -> bool:
     except OSError:
         return True
     return False
+
+
+def _reach(address: str, there: tuple[str, int]) -> None:
+    try:
+        socket.create_connection(there, timeout=_REACH_SECONDS).close()
+    except OSError as error:
+        raise ConfigError(
+            f"Ray at {address} could not be reached: {error.strerror or error}; start it, or correct the address"
+        ) from None
 
 
 def _is_loopback(host: str) -> bool:

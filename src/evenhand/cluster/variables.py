@@ -20,11 +20,13 @@ def check_names(names: Sequence[str]) -> None:
             )
 
 
-def require_variables(names: Sequence[str]) -> None:
-    """Refuse an environment that lacks one of these variables."""
+def require_variables(names: Sequence[str], *, of_nodes: bool = True) -> None:
+    """Refuse an environment that lacks one of these variables: that of a node, or of who starts a Ray of its own."""
     missing = [name for name in names if name not in os.environ]
     if missing:
         are, them = ("is", "it") if len(missing) == 1 else ("are", "them")
+        if not of_nodes:
+            raise ConfigError(f"{', '.join(missing)} {are} not set; set {them} here before the run is started")
         raise ConfigError(
             f"{', '.join(missing)} {are} not set on {socket.gethostname()}; set {them} in the environment of all nodes "
             "before Ray is started there"
