@@ -36,7 +36,7 @@ TYPED_ONLY = {
     "rank --criteria", "rank --max-attempts", "rank --max-retries", "rank --design", "rank --group-size", "rank --rounds", "rank --top",
     "rank --seed",
     "audit run --max-attempts", "audit run --max-retries", "audit run --artifacts", "audit diff --output", "audit diff --fail-if-worse",
-    "runs list --tag", "runs tag --remove", "prompts import-cases --column", "prompts import-cases --skip-mistakes", "prompts import --update", "prompts import --yes",
+    "runs list --tag", "runs tag --remove", "runs delete --anyway", "prompts import-cases --column", "prompts import-cases --skip-mistakes", "prompts import --update", "prompts import --yes",
     "label --sample", "label --uncertain", "label --seed", "label --evaluator", "label --output", "label --from", "label --rater", "label --show-judge", "label --undecided",
     "doctor --evaluator", "doctor --probes", "doctor --size", "doctor --seed", "doctor --max-attack-success", "doctor --max-bias",
     "doctor --max-inconsistency", "doctor --max-error-rate", "doctor --max-concentration",
