@@ -349,6 +349,7 @@ def test_tokens_and_calls_in_batches_count_alike_whether_cases_are_gathered_or_n
     used = Usage(input_tokens=1000, output_tokens=10, cached_tokens=600)
     attempts = (Attempt(kind="reply", raw="{}", usage=used, cost=0.002, saved=0.001),)
     in_batch = (replace(attempts[0], batch=True),)
+    fault = Attempt(kind="transport", error="server_error: HTTP 500", batch=True)
     from_own_cache = (Attempt(kind="reply", raw="{}", usage=used, cached=True, batch=True),)
     results = [
         CaseResult(
@@ -363,12 +364,12 @@ def test_tokens_and_calls_in_batches_count_alike_whether_cases_are_gathered_or_n
                 ),
             ),
         )
-        for position, kind in enumerate([attempts, in_batch, attempts, from_own_cache])
+        for position, kind in enumerate([attempts, in_batch, attempts, from_own_cache, (fault, *attempts)])
     ]
 
     one_by_one, gathered = summarize(results), survey(results).summary
 
     assert one_by_one == gathered
-    assert (gathered.prompt_cached_tokens, gathered.input_tokens) == (1800, 3000)
-    assert gathered.prompt_cache_saving == 0.003
-    assert (gathered.batch_calls, gathered.calls) == (1, 3)
+    assert (gathered.prompt_cached_tokens, gathered.input_tokens) == (2400, 4000)
+    assert gathered.prompt_cache_saving == 0.004
+    assert (gathered.batch_calls, gathered.calls, gathered.transport_faults) == (1, 5, 1)

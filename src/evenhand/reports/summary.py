@@ -199,7 +199,7 @@ class Summarizer:
             self._cached += 1
         else:
             self._calls += 1
-            self._batch_calls += attempt.batch
+            self._batch_calls += attempt.batch and attempt.kind == "reply"
             self._transport_faults += attempt.kind == "transport"
             self.spend(attempt.usage, 0.0, saved=attempt.saved)
 
