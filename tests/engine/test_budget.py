@@ -208,8 +208,7 @@ def test_a_limit_in_dollars_cannot_be_kept_to_where_costs_are_unknown(
 
     assert run.status == "stopped"
     assert (
-        run.reason
-        == "budget: max_cost: the cost of some replies is unknown, so the limit of 5 dollars cannot be enforced"
+        run.reason == "budget: max_cost: the cost of some replies is unknown, so the limit of $5.00 cannot be enforced"
     )
     assert len(judge.asked) <= 4
 
@@ -227,3 +226,27 @@ def test_a_cost_that_nobody_knows_is_not_nothing(store: Store, judging: Callable
         None,
         pytest.approx(COST),
     ]
+
+
+# Batches
+
+
+def test_what_was_submitted_is_free_to_the_last_bit_when_all_of_it_is_answered() -> None:
+    budget = Budget(Limits(max_cost=2.0))
+    prices = [0.1, 0.2, 0.3]
+    for price in prices:
+        budget.submit(price)
+
+    waiting = budget.used_up_by(5.0)
+    for price in prices:
+        budget.settle(price, REPLY, cost=price)
+    answered = budget.used_up_by(5.0)
+
+    assert 0.1 + 0.2 + 0.3 - 0.1 - 0.2 - 0.3 != 0
+    assert waiting == (
+        "max_cost: $2.00 of $2.00 is left, less up to $0.60 for what is submitted, and the next question may cost $5.00"
+    )
+    assert answered == "max_cost: $1.40 of $2.00 is left, and the next question may cost $5.00"
+    budget.submit(0.0)
+    budget.settle(0.0, REPLY, cost=1.5)
+    assert budget.used_up == "max_cost: $2.10 of $2.00 is spent"

@@ -156,8 +156,8 @@ def test_a_run_that_is_short_of_money_says_how_far_it_came_and_what_the_rest_wou
     done, ahead = runner.progress.done, runner.progress.forecast
     assert ahead is not None
     assert ahead.low < 0.01 * (100 - done) < ahead.high
-    assert run.reason.startswith("budget: max_cost: 0.4")
-    assert " of 0.5 dollars are spent, and the next question may cost up to 0.0" in run.reason
+    assert run.reason.startswith("budget: max_cost: $0.0")
+    assert " of $0.50 is left, and the next question may cost up to $0.0" in run.reason
     assert f"; {done} of 100 evaluations are done, and the rest would cost about $0.5" in run.reason
 
 

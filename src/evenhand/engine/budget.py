@@ -12,6 +12,7 @@ from evenhand.domain.evaluation import Attempt
 from evenhand.domain.scale import is_finite_number
 from evenhand.domain.verdict import reaches
 from evenhand.engine.question_costs import Question, QuestionCosts
+from evenhand.reports.phrases import cost_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +50,9 @@ class Budget:
         self._limits = limits
         self._costs = QuestionCosts()
         self._reserved = self._lost = 0.0
-        # What questions in batches are expected to cost, until that is known.
+        # What questions in batches are expected to cost, until that is known, and how many these are.
         self._submitted = 0.0
+        self._in_batches = 0
         self._under_way = 0
         self._change = asyncio.Event()
         self.calls = 0
@@ -66,16 +68,21 @@ class Budget:
             return f"max_calls: {most_calls} {'call was' if most_calls == 1 else 'calls were'} allowed"
         if most_cost is not None:
             if not self.cost_is_known:
-                why = f"so the limit of {most_cost:g} dollars cannot be enforced"
+                why = f"so the limit of {cost_text(most_cost)} cannot be enforced"
                 return f"max_cost: the cost of some replies is unknown, {why}"
             if self.cost >= most_cost:
-                return f"max_cost: {self._spent}"
+                return f"max_cost: {cost_text(self.cost)} of {cost_text(most_cost)} is spent"
         return None
 
     @property
-    def _spent(self) -> str:
-        lost = f", {self._lost:.2g} more may be, for requests that were given up" if self._lost else ""
-        return f"{self.cost:.4f} of {self._limits.max_cost:g} dollars are spent{lost}"
+    def _left(self) -> str:
+        """Say what is left of the dollars, and what of it may be needed elsewhere."""
+        most = self._limits.max_cost or 0.0
+        others = ((self._lost, "requests that were given up"), (self._submitted, "what is submitted"))
+        needed = " and ".join(f"{cost_text(dollars)} for {what}" for dollars, what in others if dollars)
+        # Sums of small prices are a little off.
+        left = f"{cost_text(max(round(most - self.cost, 9), 0.0))} of {cost_text(most)} is left"
+        return f"{left}, less up to {needed}" if needed else left
 
     @property
     def limits_cost(self) -> bool:
@@ -102,8 +109,8 @@ class Budget:
         if self._under_way:
             return None
         bound = self._costs.bound(question)
-        needed = f"about {question.guess:.2g}" if bound is None else f"up to {bound:.2g}"
-        return f"max_cost: {self._spent}, and the next question may cost {needed}"
+        needed = f"about {cost_text(question.guess)}" if bound is None else f"up to {cost_text(bound)}"
+        return f"max_cost: {self._left}, and the next question may cost {needed}"
 
     def used_up_by(self, dollars: float) -> str | None:
         """Say why a question that may cost so much cannot go into a batch, if so."""
@@ -112,17 +119,18 @@ class Budget:
             return why
         if reaches(most, self.cost + self._lost + self._reserved + self._submitted + dollars):
             return None
-        more = f", {self._submitted:.2g} more may be for what is submitted" if self._submitted else ""
-        return f"max_cost: {self._spent}{more}, and the next question may cost {dollars:.2g}"
+        return f"max_cost: {self._left}, and the next question may cost {cost_text(dollars)}"
 
     def submit(self, dollars: float) -> None:
         """Count a question that goes into a batch, and reserve what it may cost."""
         self.calls += 1
+        self._in_batches += 1
         self._submitted += dollars
 
     def settle(self, dollars: float, attempts: Sequence[Attempt] = (), *, cost: float | None = 0.0) -> None:
         """End a question that was in a batch: what was reserved for it is free, and what it cost is spent."""
-        self._submitted = max(self._submitted - dollars, 0.0)
+        self._in_batches -= 1
+        self._submitted = max(self._submitted - dollars, 0.0) if self._in_batches else 0.0
         self.faults += sum(attempt.kind == "transport" for attempt in attempts)
         if cost is None:
             self.cost_is_known = False
