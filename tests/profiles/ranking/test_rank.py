@@ -369,6 +369,31 @@ def test_cycles_are_told() -> None:
     assert {one.rank for one in ranked} == {1}
 
 
+def of_different_lengths(count: int) -> list[Profile]:
+    return [Profile(id=one.id, text=f"{one.text}\n{'x' * 2**place}") for place, one in enumerate(worth(count))]
+
+
+def test_one_group_shows_neither_cycles_nor_what_length_does() -> None:
+    ranked = rank(of_different_lengths(12), criteria="Worth", judge=honest, group_size=12, rounds=1, store=None)
+
+    assert (len(ranked.order), ranked.length, ranked.cycles) == (12, None, ())
+    assert "length: cannot tell; too few judged groups\n" in ranked.report()
+    assert "cycles: cannot tell; that takes 3 or more judged groups\n" in ranked.report()
+
+
+def test_profiles_that_are_equally_strong_do_not_show_what_length_does() -> None:
+    """It was +0.00 [+0.00, +0.00]; no effect found."""
+
+    def by_place(messages: Any) -> str:
+        return json.dumps({"reasoning": "", "order": [label for label, _ in SHOWN.findall(messages[-1]["content"])]})
+
+    ranked = rank(of_different_lengths(12), criteria="Worth", judge=by_place, group_size=12, rounds=4, store=None)
+
+    assert {one.rank for one in ranked} == {1}
+    assert ranked.length is None
+    assert "length: cannot tell; all profiles are equally strong\n" in ranked.report()
+
+
 @pytest.mark.parametrize("group_size", [4, 2])
 def test_a_ranking_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path, group_size: int) -> None:
     profiles, judge = worth(16), fair if group_size == 2 else honest

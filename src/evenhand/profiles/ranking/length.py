@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.profiles.ranking.result import LEVEL, LengthEffect
 from evenhand.stats.distributions import t_quantile
+from evenhand.stats.strength_posterior import EQUAL
 
 if TYPE_CHECKING:
     from evenhand.stats.plackett_luce import Strengths
@@ -28,6 +29,8 @@ def length_effect(doublings: Floats, fitted: Strengths, errors: Floats | None) -
     """
     n = len(doublings)
     if errors is None or n < LEAST_PROFILES or float(np.std(doublings)) < LEAST_SPREAD:
+        return None
+    if np.ptp(fitted.values) <= EQUAL:  # where nothing differs, the line would be flat, and sure of it
         return None
     kept = np.clip(1 - fitted.prior * errors**2, 0.0, 1.0)
     away = doublings - doublings.mean()

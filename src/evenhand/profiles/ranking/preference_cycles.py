@@ -21,6 +21,8 @@ from evenhand.stats.rankings import Block, Rankings
 if TYPE_CHECKING:
     from evenhand.stats.rankings import Floats, Numbers
 
+# Of fewer groups, one would have ranked two of the three pairs in a circle, and so the third the other way round.
+LEAST_GROUPS: Final = 3
 # One in forty would go round more than all of the others by chance.
 _SIMULATED: Final = 39
 _SHOWN: Final = 5

@@ -109,6 +109,11 @@ class Places(Sequence[RankedProfile]):
         return max(int(self.ranks.max(initial=1)), int(self.worst.max(initial=1)))
 
     @property
+    def are_equal(self) -> bool:
+        """Whether all that have a rank share the first."""
+        return int(self.ranks.max(initial=1)) == 1
+
+    @property
     def last_tier(self) -> int:
         """How many tiers there are."""
         return int(self.tiers.max(initial=0))

@@ -7,6 +7,7 @@ from typing import Final
 
 from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.length import LEAST_PROFILES
+from evenhand.profiles.ranking.preference_cycles import LEAST_GROUPS
 from evenhand.profiles.ranking.result import CHANCE, MOST_IN_CYCLES, Agreement, RankedProfile, Ranks
 from evenhand.reports.blocks import Block, Grid, Sentences
 from evenhand.reports.phrases import (
@@ -240,21 +241,33 @@ def _trust(ranks: Ranks) -> Iterator[str]:
         way = " > ".join(plain(identity, LONGEST_ID) for identity in (*ranks.cycles[0], ranks.cycles[0][0]))
         best = min(MOST_IN_CYCLES, len(ranks.order))
         yield f"cycles: more than noise explains; {ranks.in_cycles:,} of the best {best:,} are in one, such as {way}"
-    elif ranks.order:
-        yield "cycles: none beyond what noise explains"
-    else:
+    elif not ranks.order:
         yield "cycles: cannot tell; nothing has a rank"
+    elif _judged(ranks) < LEAST_GROUPS:
+        yield f"cycles: cannot tell; that takes {LEAST_GROUPS} or more judged groups"
+    else:
+        yield "cycles: none beyond what noise explains"
 
 
 def _length_sentence(ranks: Ranks) -> str:
     if ranks.length is None:
-        return f"length: cannot tell; that takes {LEAST_PROFILES} or more profiles of clearly different lengths"
+        return f"length: cannot tell; {_why_no_length(ranks)}"
     low, high = ranks.length.interval
     outcome = "only reading the texts shows whether this is deserved" if ranks.length.found else "no effect found"
     return (
         f"length: doubling the length of a text changes its strength by {signed_text(ranks.length.doubling)} "
         f"[{signed_text(low)}, {signed_text(high)}]; {outcome}"
     )
+
+
+def _why_no_length(ranks: Ranks) -> str:
+    if not ranks.order:
+        return "nothing has a rank"
+    if ranks.profiles.without_interval == len(ranks.order):
+        return "too few judged groups"
+    if ranks.profiles.are_equal:
+        return "all profiles are equally strong"
+    return f"that takes {LEAST_PROFILES} or more profiles of clearly different lengths"
 
 
 def position_sentence(ranks: Ranks) -> str:
