@@ -80,6 +80,18 @@ def test_a_finished_run_is_shown_again_with_its_exit_code(
     assert len(provider.asked) == asked
 
 
+def test_of_a_finished_run_without_errors_nothing_is_left_to_do(
+    command: Callable[..., Any], suite: Callable[..., Path], provider: Any
+) -> None:
+    suite(2, judge=provider)
+    command("run", "suite.yaml")
+
+    again = command("resume")
+
+    assert again.code == 0
+    assert "is finished; there is nothing left to do" in again.err
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

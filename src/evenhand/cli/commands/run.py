@@ -42,6 +42,7 @@ from evenhand.domain.exit_code import ExitCode, worst
 from evenhand.domain.run import RunStatus
 from evenhand.engine.carry_over import require_own
 from evenhand.engine.job import Job
+from evenhand.engine.overview import overview_of
 from evenhand.engine.plan import planned_cases
 from evenhand.engine.store_location import StoreLocation, open_or_empty
 from evenhand.models.resolve import unasked
@@ -248,7 +249,9 @@ def resume(
         record = store.runs.find(run)
         require_own(record)
         if record.status is RunStatus.FINISHED and not (fork or options.retry_errors):
-            session.console.note(f"run {record.id} is finished; --retry-errors retries its errors")
+            has_errors = overview_of(store, record).summary.errors_by_class
+            rest = "--retry-errors retries its errors" if has_errors else "there is nothing left to do"
+            session.console.note(f"run {record.id} is finished; {rest}")
             return session.end(store, record)
         store.require_writable()
         if is_imported(record) and not trust:
