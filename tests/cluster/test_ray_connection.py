@@ -166,6 +166,29 @@ def test_no_run_is_stored_for_a_cluster_that_is_not_there(tmp_path: Path, argv: 
     assert not (tmp_path / ".evenhand").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
+def test_a_run_that_cannot_go_on_says_why_and_then_how_to_resume_it(tmp_path: Path) -> None:
+    judged = "evaluators: [{name: quality, type: llm_judge}]\ncases: [{id: a, input: Why?, candidate_answer: So., expected_outcome: Why}]\n"
+    (tmp_path / "suite.yaml").write_text(judged)
+    with socket.socket() as taken:  # and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        there = {**os.environ, "RAY_ADDRESS": address, "OPENAI_API_KEY": "sk-none"}
+
+        def said(*argv: str) -> list[str]:
+            evenhand = [sys.executable, "-m", "evenhand", *argv, "--db", "there.db"]
+            done = subprocess.run(evenhand, env=there, cwd=tmp_path, capture_output=True, text=True, check=False)
+            return done.stderr.splitlines()
+
+        said("run", "suite.yaml", "--judge", "openai/gpt-5-mini", "--max-calls", "0")
+        *_, cause, advice = said("resume", "--on", "ray", "--judge", "openai/gpt-5-mini")
+
+    assert cause.startswith(f"evenhand: Ray at {address} could not be reached: Connection refused")
+    assert advice.startswith("evenhand: The run failed. Fix the cause, then resume with: evenhand resume ")
+    assert advice.endswith(" --db there.db")
+
+
 def test_folders_of_dead_processes_are_removed_and_those_of_others_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

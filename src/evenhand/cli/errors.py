@@ -32,8 +32,15 @@ def name_source(error: BaseException) -> None:
 
 
 def report(error: BaseException, *, verbose: bool) -> ExitCode:
-    """Write an error to standard error, and return the exit code."""
+    """Write an error to standard error, then what its notes advise, and return the exit code."""
     console = Console()
+    code = _tell(error, console, verbose=verbose)
+    for note in getattr(error, "__notes__", ()):
+        console.error(note)
+    return code
+
+
+def _tell(error: BaseException, console: Console, *, verbose: bool) -> ExitCode:
     if verbose:
         # Without the values of variables, which may be secret.
         console.error("\n".join(["traceback of the error:", *traceback.format_exception(error)]))

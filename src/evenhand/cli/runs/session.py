@@ -148,8 +148,8 @@ class Session:
                 return asyncio.run(self._work(store, run, job, pace, cluster))
         except RunBusyError:  # another process works on it
             raise
-        except Exception:
-            self.console.error(f"the run failed; fix the cause, then resume with: {self.resume_command(run)}")
+        except Exception as error:
+            error.add_note(f"The run failed. Fix the cause, then resume with: {self.resume_command(run)}")
             raise
 
     @contextlib.contextmanager
