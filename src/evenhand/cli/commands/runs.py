@@ -17,7 +17,7 @@ from evenhand.domain.run import TAGS, RunRecord, RunStatus
 from evenhand.domain.run_kind import has_verdicts, highest_score, is_ranking
 from evenhand.domain.summary import Tally
 from evenhand.engine.overview import listed_overview
-from evenhand.engine.store_location import StoreLocation, db_option
+from evenhand.engine.store_location import StoreLocation, run_command
 from evenhand.reports.json import moment, tally_row, without_verdicts
 from evenhand.reports.phrases import NONE, counted, interval_text, moment_text, score_text
 from evenhand.reports.safe_text import plain, strict_json
@@ -264,9 +264,8 @@ def _require_deletable(store: Store, run: RunRecord, *, anyway: bool) -> None:
     try:
         store.runs.require_deletable(run, with_batches=anyway)
     except ConflictError as error:
-        option = db_option(store.address) or ""
         raise ConflictError(
-            f"{error}\nTo read them: evenhand resume {run.id}{option}\n"
-            f"To cancel them: evenhand runs cancel-batches {run.id}{option}\n"
+            f"{error}\nTo read them: {run_command('resume', run.id, store.address)}\n"
+            f"To cancel them: {run_command('runs cancel-batches', run.id, store.address)}\n"
             "To delete the run all the same, add --anyway"
         ) from None

@@ -13,7 +13,7 @@ from evenhand.cli.console import Console, confirm
 from evenhand.cli.options import DB, Db, DryRun, Yes
 from evenhand.domain.errors import ConfigError, RunBusyError
 from evenhand.domain.run import RunRecord
-from evenhand.engine.store_location import StoreLocation
+from evenhand.engine.store_location import StoreLocation, db_option
 from evenhand.reports.phrases import counted, moment_text
 from evenhand.reports.safe_text import plain
 from evenhand.store.store import Store
@@ -60,12 +60,13 @@ def prune_runs(
         for run in old:
             store.runs.delete(run)
         after = store.space()
+        vacuum = f"evenhand runs vacuum{db_option(store.address) or ''}"
         deleted = f"deleted {counted(len(old), 'run')} with {counted(sum(run.cases for run in old), 'case')}"
     if before.free is None or after.free is None:
-        console.note(f"{deleted}; their space is reused, and evenhand runs vacuum returns it to the disk")
+        console.note(f"{deleted}; their space is reused, and {vacuum} returns it to the disk")
         return
     freed = f"{_megabytes(after.free - before.free)} are free for new runs ({_megabytes(after.free)} in all)"
-    console.note(f"{deleted}: {freed}; evenhand runs vacuum returns them to the disk")
+    console.note(f"{deleted}: {freed}; {vacuum} returns them to the disk")
 
 
 def vacuum_runs(*, db: Db = DB) -> None:

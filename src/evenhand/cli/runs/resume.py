@@ -141,7 +141,7 @@ def resume_run(
         words = "; ".join(batch.words for batch in pending)
         raise ConfigError(
             f"run {run.id} waits for batches: {words}. Resume it as it is, or cancel them first with: "
-            f"evenhand runs cancel-batches {run.id}"
+            f"{run_command('runs cancel-batches', run.id, store.address)}"
         )
     batch = not one_by_one and run.options.get(BATCH) is True
     if batch or store.provider_batches.of(run, pending=True):
@@ -181,7 +181,7 @@ def job_to_resume(store: Store, run: RunRecord, overrides: Overrides, console: C
     elif is_doctor(run.definition):
         job = _stored_job(store, run, overrides, cases="cases", does="examines a judge", again="evenhand doctor")
     elif is_tuning(run.definition):
-        _require_stored(run, overrides, cases="labelled cases", does="tunes a prompt", again="evenhand tune")
+        _require_stored(store, run, overrides, cases="labelled cases", does="tunes a prompt", again="evenhand tune")
         # Its definition is that of the run itself.
         job = replace(stored_tuning(run).job(store), definition=run.definition)
     elif (mode := mode_of(run.definition)) is not None:
@@ -203,7 +203,7 @@ def suite_job(store: Store, run: RunRecord, overrides: Overrides, console: Conso
     if run.status is RunStatus.PLANNING:
         raise ConfigError(
             f"the cases of run {run.id} were not all read, and {run.source} is gone; "
-            f"delete the run with: evenhand runs delete {run.id}"
+            f"delete the run with: {run_command('runs delete', run.id, store.address)}"
         )
     if overrides != Overrides.of(run):
         raise ConfigError(f"{run.source or 'the suite'} is not here, so its judge and target cannot be changed")
@@ -216,16 +216,16 @@ def suite_job(store: Store, run: RunRecord, overrides: Overrides, console: Conso
 
 def _stored_job(store: Store, run: RunRecord, overrides: Overrides, *, cases: str, does: str, again: str) -> Job:
     """Return the job of a run without a suite from what it stored; its source may have changed since."""
-    _require_stored(run, overrides, cases=cases, does=does, again=again)
+    _require_stored(store, run, overrides, cases=cases, does=does, again=again)
     return job_of_run(store, run)
 
 
-def _require_stored(run: RunRecord, overrides: Overrides, *, cases: str, does: str, again: str) -> None:
+def _require_stored(store: Store, run: RunRecord, overrides: Overrides, *, cases: str, does: str, again: str) -> None:
     """Refuse a run whose cases are not all stored, and to change the models of one that has no suite."""
     if run.status is RunStatus.PLANNING:
         raise ConfigError(
             f"the {cases} of run {run.id} were not all read; start a new run with: {again}, and delete this one with: "
-            f"evenhand runs delete {run.id}"
+            f"{run_command('runs delete', run.id, store.address)}"
         )
     if overrides != Overrides():
         raise ConfigError(

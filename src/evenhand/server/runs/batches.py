@@ -10,6 +10,7 @@ from typing import Any
 from evenhand.domain.errors import ConfigError, ConflictError
 from evenhand.domain.run import RunRecord
 from evenhand.engine.batch_cancellation import Cancelled, cancel_batches
+from evenhand.engine.store_location import run_command
 from evenhand.models.resolve import provider_of
 from evenhand.server.runs.manager import RunManager
 from evenhand.server.runs.requests import job_to_resume
@@ -37,7 +38,8 @@ async def cancel(store: Store, manager: RunManager, run: RunRecord) -> list[Canc
     try:
         job = await asyncio.to_thread(job_to_resume, store, run)
     except ConfigError as error:
-        raise ConfigError(f"{error}; to cancel its batches: evenhand runs cancel-batches {run.id}") from None
+        cancelling = run_command("runs cancel-batches", run.id, store.address)
+        raise ConfigError(f"{error}; to cancel its batches: {cancelling}") from None
     await manager.stopped(run)
     return await cancel_batches(store, run, job)
 
