@@ -31,6 +31,7 @@ from evenhand.evaluators.asking import (
     inquire,
 )
 from evenhand.evaluators.base import BaseEvaluator
+from evenhand.evaluators.group_ranking import MEMBERS
 from evenhand.evaluators.prompts import texts
 from evenhand.evaluators.reading import KNOWN_IF_UNUSUAL, Ambiguous, check_ambiguous
 from evenhand.evaluators.sampling import all_flags, first_probability, judge_details, turned, with_other
@@ -44,11 +45,7 @@ Place: TypeAlias = Literal["A", "B"]
 PLACES: Final[tuple[Place, Place]] = ("A", "B")
 # A chance of exactly 0 or 1 is a rounded one.
 _LEAST_CHANCE: Final = 1e-6
-_OUTCOMES: Final = {
-    "win": "the candidate is better.",
-    "loss": "the other one is better.",
-    "tie": "neither is better.",
-}
+_OUTCOMES: Final = {"win": "{} is better.", "loss": "the other one is better.", "tie": "neither is better."}
 _SCORES: Final = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 
 
@@ -170,12 +167,15 @@ class PairwiseEvaluator(BaseEvaluator):
         if case.reference_answer is None:
             return self.not_evaluated("There is no reference answer to compare with.")
         asked = yield from together([self._ask(case, place) for place in PLACES])
-        evaluation = self._compare(asked)
+        candidate = _candidate(case)
+        evaluation = self._compare(asked, candidate)
         if not any(isinstance(outcome, Answered) and outcome.other is not None for outcome in asked):
             return evaluation
-        return with_other(evaluation, self._compare([turned(outcome) for outcome in asked]), counted=self.ambiguous)
+        return with_other(
+            evaluation, self._compare([turned(outcome) for outcome in asked], candidate), counted=self.ambiguous
+        )
 
-    def _compare(self, asked: Sequence[Answered | FirstToken | GaveUp]) -> Evaluation:
+    def _compare(self, asked: Sequence[Answered | FirstToken | GaveUp], candidate: str) -> Evaluation:
         record = Record.merged(outcome.record for outcome in asked)
         answered = [outcome for outcome in asked if isinstance(outcome, Answered)]
         details = judge_details(self.client, answered)
@@ -184,12 +184,17 @@ class PairwiseEvaluator(BaseEvaluator):
         for place, outcome in zip(PLACES, asked, strict=True):
             order = _order(place, outcome)
             if isinstance(order, str):
-                return self.failed(f"{order} (with the candidate as {place})", details=details, **record.fields())
+                return self.failed(f"{order} (with {candidate} as {place})", details=details, **record.fields())
             orders.append(order)
-        return self._evaluation(orders, details, all_flags(answered), record)
+        return self._evaluation(orders, details, all_flags(answered), record, candidate)
 
     def _evaluation(
-        self, orders: list[Order], details: dict[str, Any], reply_flags: tuple[str, ...], record: Record
+        self,
+        orders: list[Order],
+        details: dict[str, Any],
+        reply_flags: tuple[str, ...],
+        record: Record,
+        candidate: str,
     ) -> Evaluation:
         wins = [order.wins for order in orders]
         margin = getattr(self.client, "pair_margin", None) if self.by_probability else None
@@ -206,7 +211,8 @@ class PairwiseEvaluator(BaseEvaluator):
         return self.scored(
             _SCORES[outcome],
             score_raw=outcome,
-            reasoning="\n".join(order.reasoning for order in orders if order.reasoning) or _sentence(orders, outcome),
+            reasoning="\n".join(order.reasoning for order in orders if order.reasoning)
+            or _sentence(orders, outcome, candidate),
             details=details,
             flags=tuple(flags),
             **record.fields(),
@@ -245,14 +251,23 @@ class PairwiseEvaluator(BaseEvaluator):
         )
 
 
-def _sentence(orders: Sequence[Order], outcome: str) -> str:
+def _candidate(case: Case) -> str:
+    """Name the candidate to people: in a ranking it is the first of two profiles."""
+    match case.metadata.get(MEMBERS):
+        case [{"id": str(identity)}, {"id": str()}]:
+            return f"profile {identity!r:.80}"
+    return "the candidate"
+
+
+def _sentence(orders: Sequence[Order], outcome: str, candidate: str) -> str:
     """Say what decided, where the judge gave no reasons."""
+    told = _OUTCOMES[outcome].format(candidate)
     if all(order.probability is not None for order in orders):
         chances = " and ".join(f"{order.probability:.2f} as answer {order.place}" for order in orders)
-        return f"P(the candidate is better) is {chances}: {_OUTCOMES[outcome]}"
+        return f"P({candidate} is better) is {chances}: {told}"
     if orders[0].wins == orders[1].wins:
-        return f"In both orders, {_OUTCOMES[outcome]}"
-    return f"The two orders disagree: {_OUTCOMES[outcome]}"
+        return f"In both orders, {told}"
+    return f"The two orders disagree: {told}"
 
 
 def _mean_log_odds(orders: Sequence[Order]) -> float:

@@ -145,6 +145,14 @@ def test_replies_that_could_not_be_used_are_counted_apart_from_retries() -> None
     assert "evenhand resume" not in ranked.report()  # no command finds a run in memory
 
 
+def test_failures_of_pairs_name_a_profile_and_no_candidate() -> None:
+    ranked = rank(worth(2), criteria="Worth", judge=lambda _: "no", group_size=2, max_attempts=1, store=None)
+
+    (error, *_) = [error for _, error in ranked.errors]
+    first, _ = next(iter(ranked.run)).case.metadata["profiles"]
+    assert error == f"unparsable: the reply has no complete JSON object (with profile '{first['id']}' as A)"
+
+
 def test_a_profile_that_was_ranked_keeps_its_rank_where_the_judge_refuses_it_later() -> None:
     profiles = worth(6)
     seen: list[str] = []
