@@ -314,6 +314,18 @@ def test_on_a_narrow_screen_an_audit_can_be_read(visit: Visit, site: Site) -> No
     assert "mean" in levels.locator("td").first.evaluate(before)
 
 
+@pytest.mark.parametrize("width", [360, 400, 1000, 1280])
+def test_no_note_of_an_audit_is_wider_than_the_page_of_its_report(visit: Visit, site: Site, width: int) -> None:
+    page = visit("/runs", viewport={"width": width, "height": 900})
+
+    file = page.request.get(f"{site.address}/runs/{site.audit}/download.html").text()
+    page.goto("about:blank")
+    page.set_content(file)
+
+    expect(page.get_by_text("name 'Cleo' is missing: none of its profiles is scored").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_on_a_narrow_screen_rank_and_name_stay_in_sight(visit: Visit, site: Site) -> None:
     page = visit(f"/runs/{site.pairs}/ranking", viewport={"width": 400, "height": 800})
 
