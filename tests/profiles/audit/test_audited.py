@@ -83,6 +83,34 @@ def test_a_stopped_audit_tells_of_what_is_there() -> None:
     assert "5 profiles not scored yet" in found.report()
 
 
+def test_where_nothing_is_scored_nothing_is_drawn_or_said_of_errors(tmp_path: Path) -> None:
+    found = audit(DESIGN | {"select_at": 6}, judge=lambda _: "I will not.", store=None, max_attempts=1)
+
+    page = found.save(tmp_path / "audit.html").read_text()
+    told = found.report()
+
+    outcome = page[page.index('class="outcome audit"') : page.index("How steady")]
+    assert "Main effects" in outcome
+    assert "<svg" not in outcome
+    assert "Effects are differences in points from 0 to 10" in told
+    for words in ("P values are corrected", "The clustered error", "Intervals of levels"):
+        assert words not in told
+
+
+def test_a_scale_of_interactions_that_are_all_zero_is_left_out(tmp_path: Path) -> None:
+    two = {
+        "factors": {"name": ["Anna", "Ben"], "years": [2, 10]},
+        "template": "{name} has been a nurse for {years} years.",
+    }
+
+    page = audited(changes=two).save(tmp_path / "audit.html").read_text()
+
+    effects, interactions = page[: page.index("Levels</h2>")].split("Interactions with groups")
+    assert "<svg" in effects.split("Main effects")[1]
+    assert "<svg" not in interactions
+    assert "too few profiles for an interval" in interactions
+
+
 # Artifacts
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,8 @@ from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.observed import Observed, spread
 from evenhand.profiles.audit.result import AuditNumbers, numbers_from
 from evenhand.profiles.audit.selection import impacts, swaps
+from evenhand.profiles.audit.sentences import parts
+from evenhand.reports.blocks import Grid
 
 DesignOf = Callable[..., AuditDesign]
 ScoredBy = Callable[..., Any]
@@ -112,6 +115,18 @@ def test_a_swap_says_how_often_the_group_alone_changes_score_and_selection(
     assert (found.level, found.against, found.pairs, found.changed, found.flipped) == ("Ben", "Anna", 4, 4, 2)
     assert found.difference == pytest.approx(-2.5)
     assert found.largest == pytest.approx(-2.5)
+
+
+def test_where_no_pair_changed_none_is_named(design_of: DesignOf, scored_by: ScoredBy) -> None:
+    design = design_of(NURSES, ["name"])
+
+    same, changed = (
+        next(part for part in parts(audited(design, scored_by, scorer)) if isinstance(part, Grid) and "largest" in part.headings)
+        for scorer in (lambda _: 5.0, unequal)
+    )  # fmt: skip
+
+    assert same.rows[0][-1] == "0.00"
+    assert re.fullmatch(r"-2\.50 \(profile-\d+, profile-\d+\)", changed.rows[0][-1])
 
 
 def test_the_spread_is_over_repetitions_of_the_same_profile(design_of: DesignOf, scored_by: ScoredBy) -> None:

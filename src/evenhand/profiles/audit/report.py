@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -63,16 +63,27 @@ def _shown(block: Block, numbers: AuditNumbers, word: Callable[[str], str]) -> M
     if not isinstance(block, Grid):
         return shown(block)
     headings = [word(heading) for heading in block.headings]
-    if block.title in KINDS:
-        return _effects(word(block.title), headings, list(effect_rows(numbers, KINDS[block.title])))
-    if IMPACT_RATIO in block.headings:
+    title = block.title
+    if title in KINDS:
+        effects = list(effect_rows(numbers, KINDS[title]))
+        title = word(title)
+        if reach := _reach(effect for effect, _ in effects):
+            return _effects(title, headings, effects, reach)
+    elif IMPACT_RATIO in block.headings and any(impact.ratio is not None for impact in numbers.impacts):
         return _impacts(block, headings, numbers.impacts)
-    return shown(replace(block, headings=tuple(headings)))
+    return shown(replace(block, title=title, headings=tuple(headings)))
 
 
-def _effects(title: str, headings: Sequence[str], effects: Sequence[tuple[Effect, tuple[str, ...]]]) -> Markup:
+def _reach(effects: Iterable[Effect]) -> float:
+    """Return how far a scale of effects reaches; 0 where there is nothing to draw, at two digits."""
+    reach = max((abs(end) for effect in effects for end in _ends(effect)), default=0.0)
+    return reach if round(reach, 2) else 0.0
+
+
+def _effects(
+    title: str, headings: Sequence[str], effects: Sequence[tuple[Effect, tuple[str, ...]]], reach: float
+) -> Markup:
     """Draw effects on a common scale, with the line at which nothing differs."""
-    reach = max([0.01, *(abs(end) for effect, _ in effects for end in _ends(effect))])
     axis = Axis(left=-reach, right=reach, line=0.0)
     rows = []
     for effect, (name, *numbers) in effects:

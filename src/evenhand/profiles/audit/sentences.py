@@ -230,7 +230,7 @@ def _swaps(numbers: AuditNumbers, most: int | None) -> Grid:
             signed_interval(swap.interval),
             f"{swap.changed:,}",
             NONE if swap.flipped is None else f"{swap.flipped:,}",
-            f"{signed(swap.largest)} ({swap.profiles[0]}, {swap.profiles[1]})",
+            signed(swap.largest) + (f" ({swap.profiles[0]}, {swap.profiles[1]})" if swap.changed else ""),
         )
         for swap in numbers.swaps
     ]
@@ -267,19 +267,21 @@ def _offsets(numbers: AuditNumbers) -> Iterator[str]:
 def _method(numbers: AuditNumbers) -> Iterator[str]:
     who = "base profiles" if numbers.design.profiles else "profiles"
     tested = sum(effect.p is not None for effect in numbers.effects)
-    yield (
-        "Effects are differences in points from 0 to 10, averaged over all other factors. P values are corrected for "
-        f"{counted(tested, 'effect')} (Holm). Detectable is the smallest true effect that would be found four "
-        "times in five, after that correction."
+    corrected = (
+        f" P values are corrected for {counted(tested, 'effect')} (Holm). Detectable is the smallest true effect that "
+        "would be found four times in five, after that correction."
     )
-    yield (
-        "Each effect has two standard errors. The replicate error comes from the repetitions of each profile: against "
-        "it, an effect says that the judge treats these profiles differently, beyond its own noise. The clustered "
-        f"error (CR2) comes from {numbers.clusters:,} {who}: against it, an effect holds for other profiles like "
-        f"these too. The error marked {DECIDES} decides, and gives interval and p value."
-    )
-    yield from _deciding(numbers)
-    yield "Intervals of levels, swaps and impact ratios are clustered."
+    effects = "Effects are differences in points from 0 to 10, averaged over all other factors."
+    yield f"{effects}{corrected if tested else ''}"
+    if numbers.clusters:
+        yield (
+            "Each effect has two standard errors. The replicate error comes from the repetitions of each profile: "
+            "against it, an effect says that the judge treats these profiles differently, beyond its own noise. The "
+            f"clustered error (CR2) comes from {numbers.clusters:,} {who}: against it, an effect holds for other "
+            f"profiles like these too. The error marked {DECIDES} decides, and gives interval and p value."
+        )
+        yield from _deciding(numbers)
+        yield "Intervals of levels, swaps and impact ratios are clustered."
     if numbers.aliases:
         yield f"Correlations below {LEAST_MIXED} are not listed."
     yield NO_CERTIFICATE
