@@ -261,7 +261,7 @@ def test_people_are_told_in_a_table_with_the_rules() -> None:
     text = estimated(judge(), judge("nobody/knows"), cases=[UNANSWERED], target=target, prices=book).text()
 
     lines = text.splitlines()
-    assert lines[0] == "1 case, 2 to 6 calls to models, 1 program"
+    assert lines[0] == "1 case, 2 to 6 calls to models, 1 program run"
     assert [line.split()[0] for line in lines[2:6]] == ["model", "judge", "nobody/knows", "total"]
     assert lines[4].endswith("unknown")
     assert lines[5].endswith("unknown")

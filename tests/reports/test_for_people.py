@@ -133,13 +133,13 @@ def test_models_programs_and_functions_are_told_apart(made: Any) -> None:
 
     report = made.report(case)
 
-    assert effort_sentence(report.summary, report.run) == "5 calls to models, 3 programs, 2 function calls, cost $0.00"
+    assert effort_sentence(report.summary, report.run) == "5 calls to models, 3 program runs, 2 function calls, cost $0.00"
 
 
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ({"command": ["python", "app.py"]}, "0 calls to models, 2 programs"),
+        ({"command": ["python", "app.py"]}, "0 calls to models, 2 program runs"),
         ({"python": "app:answer"}, "0 calls to models, 2 function calls"),
         ({"model": "openai/unheard-of"}, "2 calls to models, cost unknown"),
         ("openai/unheard-of", "2 calls to models, cost unknown"),

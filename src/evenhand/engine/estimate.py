@@ -168,7 +168,7 @@ class Estimate:
         )
         replies = "reply" if self.cached == 1 else "replies"
         parts += [f"{self.cached:,} {replies} from the cache"] if self.cached else []
-        parts += [_format_count(self.programs, "program")] if self.programs else []
+        parts += [_format_count(self.programs, "program run")] if self.programs else []
         parts += [_format_count(self.functions, "function call")] if self.functions else []
         rows = [("model", "calls", "input tokens", "output tokens", "dollars")]
         rows += [

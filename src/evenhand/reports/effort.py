@@ -72,7 +72,7 @@ def effort_sentence(summary: Summary, run: RunRecord | None = None) -> str:
     is_imported = run is not None and bool(run.origin)
     parts = ["as recorded" if is_imported else f"{counted(effort.models, 'call')} to models"]
     if effort.programs:
-        parts.append(counted(effort.programs, "program"))
+        parts.append(counted(effort.programs, "program run"))
     if effort.functions:
         parts.append(counted(effort.functions, "function call"))
     if effort.targets:

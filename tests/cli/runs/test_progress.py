@@ -15,7 +15,7 @@ class Clock:
         return self.now
 
 
-def test_the_line_has_the_rate_the_time_left_the_cost_the_errors_and_the_retries() -> None:
+def test_the_line_has_the_rate_the_time_left_the_cost_the_errors_the_retries_and_the_failed_calls() -> None:
     clock = Clock()
     progress = Progress(total=1200, clock=clock)
     clock.now = 10.0
@@ -24,7 +24,9 @@ def test_the_line_has_the_rate_the_time_left_the_cost_the_errors_and_the_retries
 
     told = line(progress)
 
-    assert told == ("300 of 1,200 evaluations, 25 %, 30.0/s, 30 s left, $0.13, 2 errors, 4 retries, 7 from the cache")
+    assert told == (
+        "300 of 1,200 evaluations, 25 %, 30.0/s, 30 s left, $0.13, 2 errors, 3 retries, 1 failed call, 7 from the cache"
+    )
 
 
 def test_what_the_run_will_cost_in_all_stands_beside_what_it_has_cost() -> None:

@@ -72,9 +72,9 @@ def line(progress: Progress) -> str:
     if (ahead := progress.forecast) is not None:
         low, high = cost_text(ahead.spent + ahead.low), cost_text(ahead.spent + ahead.high)
         parts[-1] += f" of about {cost_text(ahead.spent + ahead.rest)} [{low} to {high}]"
-    retries = progress.retries + progress.faults
     parts += [counted(progress.errors, "error")] if progress.errors else []
-    parts += [f"{retries:,} {'retry' if retries == 1 else 'retries'}"] if retries else []
+    parts += [counted(progress.retries, "retry", "retries")] if progress.retries else []
+    parts += [counted(progress.faults, "failed call")] if progress.faults else []
     parts += [f"{progress.cached:,} from the cache"] if progress.cached else []
     parts += ["paused"] if progress.paused else []
     parts += [f"waiting for {counted(len(progress.batches), 'batch', 'batches')}"] if progress.batches else []

@@ -213,7 +213,7 @@ class RunView:
         facts = [
             ("Cost", effort.cost),
             ("Calls to models", f"{effort.models:,}"),
-            ("Programs", f"{effort.programs:,}" if effort.programs else None),
+            ("Program runs", f"{effort.programs:,}" if effort.programs else None),
             ("Function calls", f"{effort.functions:,}" if effort.functions else None),
             ("Calls to targets", f"{effort.targets:,}" if effort.targets else None),
             ("Replies from the cache", f"{summary.cached:,}"),
