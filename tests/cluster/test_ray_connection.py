@@ -169,8 +169,9 @@ def test_no_run_is_stored_for_a_cluster_that_is_not_there(tmp_path: Path, argv: 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
 def test_a_run_that_cannot_go_on_says_why_and_then_how_to_resume_it(tmp_path: Path) -> None:
-    judged = "evaluators: [{name: quality, type: llm_judge}]\ncases: [{id: a, input: Why?, candidate_answer: So., expected_outcome: Why}]\n"
-    (tmp_path / "suite.yaml").write_text(judged)
+    judged = "evaluators: [{name: quality, type: llm_judge}]\n"
+    case = "cases: [{id: a, input: Why?, candidate_answer: So., expected_outcome: Why}]\n"
+    (tmp_path / "suite.yaml").write_text(judged + case)
     with socket.socket() as taken:  # and nobody listens
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -181,8 +182,9 @@ def test_a_run_that_cannot_go_on_says_why_and_then_how_to_resume_it(tmp_path: Pa
             done = subprocess.run(evenhand, env=there, cwd=tmp_path, capture_output=True, text=True, check=False)
             return done.stderr.splitlines()
 
-        said("run", "suite.yaml", "--judge", "openai/gpt-5-mini", "--max-calls", "0")
-        *_, cause, advice = said("resume", "--on", "ray", "--judge", "openai/gpt-5-mini")
+        stopped = said("run", "suite.yaml", "--judge", "openai/gpt-5-mini", "--max-calls", "0")
+        assert "max_calls: 0 calls were allowed; resume with" in stopped[-1]
+        *_, cause, advice = said("resume", "--on", "ray")
 
     assert cause.startswith(f"evenhand: Ray at {address} could not be reached: Connection refused")
     assert advice.startswith("evenhand: The run failed. Fix the cause, then resume with: evenhand resume ")
