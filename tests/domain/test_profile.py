@@ -28,6 +28,8 @@ def test_a_profile_becomes_a_case_with_its_text_as_the_answer() -> None:
         ({"id": "a", "text": 7}, "text must be a string, not 7"),
         ({"id": "", "text": "x"}, "an id has 1 to 200 characters"),
         ({"id": "  ", "text": "x"}, "an id has 1 to 200 characters"),
+        ({"id": "anna ", "text": "x"}, "profile 'anna ': an id has 1 to 200 characters"),
+        ({"id": "\u00a0anna", "text": "x"}, "no space at either end"),
         ({"id": "x" * 201, "text": "x"}, "an id has 1 to 200 characters"),
         ({"id": "a\nb", "text": "x"}, "no control characters"),
         ({"id": 7, "text": "x"}, "id must be text or a whole number, not 7"),

@@ -220,10 +220,11 @@ class Profile:
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):
             raise ConfigError(f"profile: id must be text or a whole number, not {self.id!r:.80}")
-        if not self.id.strip() or len(self.id) > _MOST_ID or _CONTROL.search(self.id):
+        # Ids that differ in outer spaces alone look the same wherever they are shown.
+        if not self.id or self.id != self.id.strip() or len(self.id) > _MOST_ID or _CONTROL.search(self.id):
             raise ConfigError(
-                f"profile {self.id!r:.80}: an id has 1 to {_MOST_ID} characters, not only spaces, and no control "
-                "characters"
+                f"profile {self.id!r:.80}: an id has 1 to {_MOST_ID} characters, no control characters, and no space "
+                "at either end"
             )
         if not isinstance(self.text, str):
             raise ConfigError(f"profile {self.id!r}: text must be a string, not {_as_written(self.text)}")
