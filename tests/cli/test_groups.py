@@ -98,6 +98,26 @@ def test_a_run_loads_nothing_of_other_kinds_of_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("0", "0 must be a whole number from 1 to 10."),
+        ("4.5", "4.5 must be a whole number from 1 to 10."),
+        ("", "'' must be a whole number from 1 to 10."),
+    ],
+)
+def test_a_number_that_is_refused_is_named_with_what_would_be_right(given: str, wanted: str) -> None:
+    def command(*, size: Annotated[int, typer.Option("--size", min=1, max=10)] = 3) -> None:
+        typer.echo(size)
+
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app.command("command", cls=LeanCommand)(as_command(command))
+
+    done = CliRunner().invoke(app, ["--size", given])
+
+    assert (done.exit_code, done.output.splitlines()[-1]) == (2, f"Error: Invalid value for '--size': {wanted}")
+
+
+@pytest.mark.parametrize(
     ("argv", "expected"),
     [
         (("a", "b"), (["a", "b"], "text", 3, 0.5, None)),
@@ -134,7 +154,9 @@ def test_what_is_not_converted_is_what_typer_would_make_of_it(argv: tuple[str, .
         done = CliRunner().invoke(app, argv)
         return done.exit_code, done.output
 
-    done = invoke(LeanCommand)
+    done, (code, told) = invoke(LeanCommand), invoke(TyperCommand)
 
-    assert done == invoke(TyperCommand)
+    problem = "Invalid value for '--"  # what is wrong with a number is said in other words
+    assert (done[0], done[1].partition(problem)[:2]) == (code, told.partition(problem)[:2])
+    assert problem in told or done[1] == told
     assert str(expected) in done[1]

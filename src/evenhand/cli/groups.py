@@ -84,7 +84,8 @@ class LazyCommands(Mapping[str, Any]):
 def _convert_simply(parameter: Any, annotation: Any) -> None:
     """Let a parameter take texts, plain numbers and a value that nobody gave without typer, which would load pydantic.
 
-    That takes a tenth of a second and 8 MB. Whatever is not as it should be goes to typer, which says what is wrong.
+    That takes a tenth of a second and 8 MB. Whatever is not as it should be goes to typer, which says what is wrong; of
+    numbers, that is written here.
     """
     kind, *declared = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
     is_several = parameter.multiple or parameter.nargs != 1
@@ -102,7 +103,14 @@ def _convert_simply(parameter: Any, annotation: Any) -> None:
         elif number is not None and (read := _plain_number(value, number)) is not None and _is_within(read, *declared):
             taken = read
         elif not (is_text and isinstance(value, str)) and (value is None or value is not parameter.default):
-            return convert(ctx, value)
+            try:
+                return convert(ctx, value)
+            except typer.BadParameter as error:
+                if number is None or error.__cause__ is None:  # without a cause it is in our words already
+                    raise
+                given = f"{value!s:.80}" or "''"
+                wanted = f"{given} must be {_wanted(number, *declared)}."
+                raise typer.BadParameter(wanted, ctx=ctx, param=parameter) from None
         return taken if parameter.callback is None else parameter.callback(ctx, parameter, taken)
 
     parameter.process_value = process_value
@@ -126,6 +134,20 @@ def _plain_number(value: object, kind: type[int | float]) -> int | float | None:
 def _is_within(number: float, declared: Any) -> bool:
     """Tell whether a number is within what an option or argument allows."""
     return (declared.min is None or number >= declared.min) and (declared.max is None or number <= declared.max)
+
+
+def _wanted(kind: type[int | float], declared: Any) -> str:
+    """Say which numbers an option or argument takes."""
+    noun = "a whole number" if kind is int else "a number"
+    match declared.min, declared.max:
+        case None, None:
+            return noun
+        case least, None:
+            return f"{noun}, {least:g} or more"
+        case None, most:
+            return f"{noun}, {most:g} or less"
+        case least, most:
+            return f"{noun} from {least:g} to {most:g}"
 
 
 class LeanParameters:
