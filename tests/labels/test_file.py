@@ -192,7 +192,7 @@ def test_a_case_that_was_not_drawn_cannot_be_declared_random(store: Store, run: 
         (b"id,verdict\na,pass\n", "there is no column 'human'"),
         (b"Id,human\na,pass\n", "there is no column 'id'; known: Id, human"),
         (b"id,human,human\na,pass,fail\n", "have the same name, 'human'"),
-        (b"id,human\ncase-1\n", "this row has 1 cells"),
+        (b"id,human\ncase-1\n", "this row has 1 cell, "),
         (b"id,human\ncase-1,pass\n", "rater is empty"),
         (b"PK\x03\x04aaaa", "Excel workbook"),
     ],

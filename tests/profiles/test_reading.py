@@ -207,7 +207,9 @@ def test_profiles_are_taken_one_at_a_time() -> None:
         ("a.json", '{"text": "a"}', "a.json:1: a file of profiles is a list, not a mapping"),
         ("a.json", '[\n{"text": "a"},\n{"id": "x"}]', "a.json:3: the profile has no text"),
         ("a.json", '[\n{"text": "a", "text": "b"}]', "a.json:2: duplicate key 'text'"),
-        ("a.jsonl", '{"text": "a", "age": NaN}', "NaN is not JSON; write one profile per line, and null for a value"),
+        ("a.jsonl", '{"text": "a", "age": NaN}', "a.jsonl:1: NaN is not JSON; write null for a value that is missing"),
+        ("a.jsonl", '{\n"text": "a"}', "Expecting property name enclosed in double quotes; write one profile per line"),
+        ("a.jsonl", '{"text": "a"} {"text": "b"}\n', "Extra data; write one profile per line"),
         ("a.json", '[{"text": "a", "age": NaN}]', "a.json:1: NaN is not JSON; write null, or a finite number"),
         ("a.json", '[{"text": "a"}\n', "a.json:2:1: not JSON: expected a comma or ]"),
         ("a.xml", "<a/>", "a.xml: profiles come from a .jsonl, .json, .csv, .tsv or .parquet file, or from a folder"),
@@ -219,6 +221,17 @@ def test_a_mistake_in_a_file_is_told_with_file_and_line(
     path = made(tmp_path / name, content)
 
     assert told in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"text": "a", "text": "b"}', "a.jsonl:1: duplicate key in an object: 'text'"),
+        ('{"text": "a",}', "a.jsonl:1: not JSON at column 14: Expecting property name enclosed in double quotes"),
+    ],
+)
+def test_only_what_is_the_problem_is_advised(line: str, told: str, tmp_path: Path) -> None:
+    assert refused(made(tmp_path / "a.jsonl", line)).endswith(told)
 
 
 def test_what_is_no_text_in_a_folder_is_refused_and_not_passed_over(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_an_empty_answer_is_refused_unless_a_target_makes_answers() -> None:
         ("id,inptu\n1,2\n", "data.csv:1: no key 'inptu'; did you mean 'input'?"),
         ("id,output,ground_truth\n1,2,3\n", "data.csv:1: no key 'ground_truth'; it is called 'reference_answer' here, or write columns: {reference_answer: ground_truth}"),
         ("id,input\na,b,c\nd,e\n", "data.csv:2, case 1: this row has 3 cells, and the first line names 2 columns; a cell that contains ',' must be in quotes"),
-        ("id;input\na\n", "data.csv:2, case 1: this row has 1 cells, and the first line names 2 columns; 'input' is the first without one; a cell that contains ';' must be in quotes"),
+        ("id;input\na\n", "data.csv:2, case 1: this row has 1 cell, and the first line names 2 columns; 'input' is the first without one; a cell that contains ';' must be in quotes"),
         ('id,input\nx,y\na,"b\nc,d\n', "data.csv:3, case 2: a quote is opened in this row and never closed"),
         ('id,input\na,"b"c\nc,d\n', "data.csv:2, case 1: cell 2 goes on after its closing quote; double the quotes in it, and quote it as a whole"),
         ("id,input\na,b\0\n", "data.csv:2, case 1: this row contains the character NUL; is the file text, in UTF-8?"),

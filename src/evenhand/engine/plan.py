@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError, StoreError, did_you_mean
 from evenhand.domain.run import PlannedCase, RunRecord, RunStatus
+from evenhand.domain.run_kind import mode_of
 from evenhand.engine.decidable import require_decidable
 from evenhand.engine.identity import digest_of
 from evenhand.engine.job import Job, Scope
@@ -109,7 +110,8 @@ def fill(store: Store, run: RunRecord, job: Job, scope: Scope) -> RunRecord:
     """Put the cases into a run; many short transactions, so that others can write in between."""
     count = _store_cases(store, run, planned_cases(store, job, scope))
     if not count:
-        raise ConfigError(f"{job.source or job.name}: there are no cases; list some under cases")
+        advice = "give at least one" if job.source is None else "list some under cases"
+        raise ConfigError(f"{job.source or job.name}: there are no cases; {advice}")
     return store.runs.mark(run, RunStatus.RUNNING, cases=count)
 
 
@@ -148,7 +150,8 @@ def _store_cases(store: Store, run: RunRecord, cases: Iterator[Written]) -> int:
 def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[Written]:
     """Return the cases that a run takes."""
     earlier = None if scope.answers_from is None else EarlierAnswers(store, store.runs.find(scope.answers_from))
-    cases = selected(job.cases(), scope)
+    noun = "case" if mode_of(job.definition) is None else "profile"
+    cases = selected(job.cases(), scope, noun=noun)
     if job.assign is not None:
         assigned = map(job.assign, cases if earlier is not None else _without_answers(cases))
         cases = itertools.chain.from_iterable(assigned)
@@ -203,8 +206,11 @@ def _written_cases(
         yield Written(position, answered, identity, len(job.evaluators_for(answered)), written)
 
 
-def selected(cases: Iterable[PlannedCase], scope: Scope) -> Iterator[PlannedCase]:
-    """Yield the cases that ``only`` and ``limit`` leave. Those left out are read all the same, and checked."""
+def selected(cases: Iterable[PlannedCase], scope: Scope, *, noun: str = "case") -> Iterator[PlannedCase]:
+    """Yield the cases that ``only`` and ``limit`` leave. Those left out are read all the same, and checked.
+
+    ``noun`` is what a case of the run is.
+    """
     taken = 0
     missed = set(scope.only)
     ids: list[str] = []
@@ -223,7 +229,7 @@ def selected(cases: Iterable[PlannedCase], scope: Scope) -> Iterator[PlannedCase
     for pattern in scope.only:
         if pattern in missed:
             hint = did_you_mean(pattern, ids)
-            raise ConfigError(f"no case has the id {pattern!r}{hint if len(ids) <= 10 else hint.split('; known')[0]}")
+            raise ConfigError(f"no {noun} has the id {pattern!r}{hint if len(ids) <= 10 else hint.split('; known')[0]}")
 
 
 def _matches(identity: str, pattern: str) -> bool:

@@ -108,10 +108,17 @@ def _jsonl(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
         try:
             value = parse_strict(line)
         except ContractError as error:
-            advice = "write one profile per line, and null for a value that is missing"
-            raise ConfigError(f"{where}: {error}; {advice}") from None
+            raise ConfigError(f"{where}: {error}{_advice(error, line)}") from None
         count += 1
         yield where, _parse_profile(value, count, where)
+
+
+def _advice(error: ContractError, line: str) -> str:
+    """Say what would be right, where a line has more than one value, or part of one, or a number that is none."""
+    if error.place is None:
+        return "; write null for a value that is missing" if str(error).endswith(" is not JSON") else ""
+    is_part = error.place[1] > len(line.rstrip())
+    return "; write one profile per line" if is_part or str(error).endswith("Extra data") else ""
 
 
 def _json(path: Path) -> Iterator[tuple[str, Profile]]:

@@ -228,8 +228,9 @@ def _heading_faults(heading: _Record) -> Iterator[str]:
 
 def _miscounted(cells: list[str], names: list[str], delimiter: str) -> str:
     mark = "a tab" if delimiter == "\t" else repr(delimiter)
+    found = f"{len(cells)} {'cell' if len(cells) == 1 else 'cells'}"
     which = f"; {names[len(cells)]!r:.80} is the first without one" if len(cells) < len(names) else ""
     return (
-        f"this row has {len(cells)} cells, and the first line names {len(names)} columns{which}; a cell that contains "
+        f"this row has {found}, and the first line names {len(names)} columns{which}; a cell that contains "
         f"{mark} must be in quotes"
     )

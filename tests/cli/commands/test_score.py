@@ -183,8 +183,12 @@ def test_an_estimate_asks_nobody_and_leaves_no_run(people: Path, judge: Any, com
             "max_retries 2 are both given; give one",
         ),
         (("people.jsonl", *USUAL, "-o", "scores.xls"), "unknown extension .xls"),
-        (("people.jsonl", *USUAL, "--only", "ana"), "no case has the id 'ana'; did you mean 'anna'?"),
+        (("people.jsonl", *USUAL, "--only", "ana"), "no profile has the id 'ana'; did you mean 'anna'?"),
         (("broken.jsonl", *USUAL), "broken.jsonl:2: the profile has no text"),
+        (("people.jsonl", *USUAL, "-j", "0"), "'-j': 0 must be a whole number, 1 or more."),
+        (("people.jsonl", *USUAL, "--repeat", "twice"), "'--repeat': twice must be a whole number, 1 or more."),
+        (("people.jsonl", *USUAL, "--timeout", "soon"), "'--timeout': soon must be a number"),
+        (("people.jsonl", *USUAL, "--max-cost", "nan"), "'--max-cost': nan must be a number of dollars, 0 or more."),
     ],
 )
 def test_a_mistake_is_told_before_anybody_is_asked(
