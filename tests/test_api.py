@@ -231,7 +231,7 @@ def test_thresholds_decide_on_the_verdict_of_a_case() -> None:
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
-    "no cases": ({"cases": []}, "there are no cases"),
+    "no cases": ({"cases": []}, "evaluation: there are no cases; give at least one"),
     "a number for a case": ({"cases": [1]}, "case 1 must be a Case or a mapping, not 1"),
     "columns for cases": ({"cases": ["id", "input"]}, "pass the frame itself"),
     "a number for cases": ({"cases": 3}, "cases must be a list"),
@@ -256,6 +256,13 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "no repeat": ({"repeat": 0}, "repeat is 0"),
     "a name that is no text": ({"name": 3}, "name must be text"),
 }
+
+
+def test_an_argument_that_there_is_not_is_refused_in_the_name_of_the_function() -> None:
+    with pytest.raises(TypeError, match=r"^evaluate\(\) got an unexpected keyword argument 'limit'$"):
+        evaluate([FRANCE], Contains(value="x"), limit=3, store=None)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^aevaluate\(\) missing a required argument: 'cases'$"):
+        asyncio.run(aevaluate(store=None))  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(("options", "message"), MISTAKES.values(), ids=MISTAKES)

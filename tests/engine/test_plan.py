@@ -78,7 +78,7 @@ def test_cases_that_are_left_out_are_read_all_the_same(store: Store, made: Any) 
 @pytest.mark.parametrize(
     ("scope", "message"),
     [
-        ({}, "made: there are no cases; list some under cases"),
+        ({}, "made: there are no cases; give at least one"),
         ({"only": ("case-11",)}, "no case has the id 'case-11'; did you mean 'case-1'?"),
         ({"only": ("case-0", "x")}, "no case has the id 'x'; known: case-0, case-1"),
     ],

@@ -167,6 +167,15 @@ def _with_options_like(
     return decorate
 
 
+def _planned(function: str, /, *args: Any, **options: Any) -> Execution:
+    """Return the planned run of a function; an argument that it does not have is refused in its name."""
+    try:
+        inspect.signature(planned_evaluation).bind(*args, **options)
+    except TypeError as wrong:
+        raise TypeError(f"{function}() {wrong}") from None
+    return planned_evaluation(*args, **options)
+
+
 @_with_options_like(planned_evaluation)
 def evaluate(*args: Any, **options: Any) -> Run:
     """Judge cases by evaluators, store every evaluation as it is made, and return the run.
@@ -196,7 +205,7 @@ def evaluate(*args: Any, **options: Any) -> Run:
     If the judge fails on a case, that is an error of the case, and nothing is raised. A run that cannot continue, since
     a key is refused or ``max_calls`` or ``max_cost`` is reached, raises ``RunStoppedError``, which has the run so far.
     """
-    return planned_evaluation(*args, **options).run_and_wait()
+    return _planned("evaluate", *args, **options).run_and_wait()
 
 
 @_with_options_like(planned_evaluation)
@@ -205,7 +214,7 @@ async def aevaluate(*args: Any, **options: Any) -> Run:
 
     Cancelling it gives pending requests ten seconds to finish, and stores the run as interrupted.
     """
-    return await planned_evaluation(*args, **options).run()
+    return await _planned("aevaluate", *args, **options).run()
 
 
 @overload
