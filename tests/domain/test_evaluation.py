@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evenhand import Attempt, Check, Evaluation, Status, Usage, Verdict
+from evenhand.domain.scale import Range
 
 
 def test_a_failed_evaluation_has_the_zero_of_the_contract_and_its_status() -> None:
@@ -72,3 +73,11 @@ def test_plain_words_are_taken_for_status_and_verdict_and_others_refused() -> No
     assert evaluation.verdict is Verdict.PASS
     with pytest.raises(ValueError, match="bogus"):
         Evaluation(evaluator="x", type="y", status="bogus", score=0.9, verdict="pass")  # type: ignore[arg-type]
+
+
+def test_a_score_of_zero_has_no_sign() -> None:
+    scored = Evaluation.with_score(evaluator="e", type="t", score=-0.0, verdict=Verdict.FAIL)
+    raw, flags = Range().read(-0.0)
+    quoted, _ = Range().read("-0.0")
+
+    assert (str(scored.score), str(raw), flags, str(quoted)) == ("0.0", "0.0", (), "0.0")

@@ -188,6 +188,8 @@ class Evaluation(ShownInNotebooks):
                 raise ValueError(f"a scored evaluation has a finite score from 0 to 1, not {self.score!r}")
             if self.verdict is None or self.error is not None:
                 raise ValueError("a scored evaluation has a verdict and no error")
+            if self.score == 0:  # in floats it may have a sign, which means nothing
+                object.__setattr__(self, "score", 0.0)
         elif self.status is Status.NOT_EVALUATED:
             if self.score is not None or self.verdict is not None or not self.reasoning:
                 raise ValueError("an evaluation that did not happen has a reason, no score and no verdict")

@@ -32,7 +32,7 @@ def read_number(value: object, *, name: str = "score") -> tuple[float | int, tup
         raise ContractError(f"{name} must be a number, not {_kind(value)}")
     if not is_finite_number(value):
         raise ContractError(f"{name} must be a finite number")
-    return value, flags
+    return value + 0, flags  # a zero in floats may have a sign, which means nothing
 
 
 def is_finite_number(value: object) -> TypeGuard[float]:
@@ -75,7 +75,7 @@ class Range:
     def read(self, value: object, *, name: str = "score") -> tuple[Raw, tuple[str, ...]]:
         """Read the judge's value, with flags for what was done to it."""
         if type(value) is float and self.low <= value <= self.high and not self.whole:
-            return value, ()  # what nearly every judge gives needs no further look
+            return value + 0.0, ()  # what nearly every judge gives needs no further look; a zero loses its sign
         number, flags = read_number(value, name=name)
         if self.whole:
             if number != int(number):
