@@ -239,6 +239,23 @@ def test_cases_that_lack_what_a_template_uses_are_counted() -> None:
     ]
 
 
+def test_cases_of_which_no_evaluator_counts_are_counted() -> None:
+    shown = "{name: shown, type: contains, value: x, weight: 0}"
+    cases = "cases:\n- {id: a, output: x}\n- {id: b, output: x, evaluators: [{type: contains, value: x}]}\n"
+    cases += f"- {{id: c, output: x, evaluators: [{shown}]}}\n"
+    notes = []
+    for usual in (f"[{shown}]", f"[{shown}, {{type: is_json, weight: 0, required: true}}]"):
+        Path("suite.yaml").write_text(f"evaluators: {usual}\n{cases}", "utf-8")
+        suite = read_suite("suite.yaml")
+        list(suite.cases())
+        notes.append(suite.notes)
+
+    assert notes == [
+        ['2 cases have no evaluator that counts, since all have weight 0: they have no score; the first is "a"'],
+        ['1 case has no evaluator that counts, since all have weight 0: it has no score; it is "c"'],
+    ]
+
+
 def test_a_prompt_is_checked_without_the_models_key(mistakes: Mistakes) -> None:
     (found,) = mistakes(f"target: {{model: openai/x, prompt: always the same}}\n{HEAD}{CASES}")
 

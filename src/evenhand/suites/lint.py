@@ -149,6 +149,41 @@ class LackedTexts:
             )
 
 
+class Uncounted:
+    """Counts the cases of which no evaluator counts: all have weight 0, and none is required."""
+
+    def __init__(self, built: Definition) -> None:
+        self._built = built
+        # Whether one of the suite counts, for all cases that have none of their own.
+        self._usual: bool | None = None
+        self._count = 0
+        self._first: str | None = None
+
+    def look_at(self, planned: PlannedCase) -> None:
+        """Look at the evaluators of a case."""
+        if planned.evaluators is not None or planned.case.rubrics:
+            counts = self._counts(planned)
+        else:
+            self._usual = counts = self._counts(planned) if self._usual is None else self._usual
+        if not counts:
+            self._count += 1
+            self._first = self._first or str(planned.case.id)
+
+    def _counts(self, planned: PlannedCase) -> bool:
+        definitions = self._built.definitions_for(planned)
+        return any(each.get("required") or each.get("weight", 1) for each in definitions)
+
+    def notes(self) -> Iterator[str]:
+        """Yield a note if there are such cases."""
+        if self._count:
+            alone, several = ("case has", "it has", "it"), ("cases have", "they have", "the first")
+            have, they, first = alone if self._count == 1 else several
+            yield (
+                f"{self._count:,} {have} no evaluator that counts, since all have weight 0: {they} no score; "
+                f"{first} is {shown(self._first)}"
+            )
+
+
 class _Needed(NamedTuple):
     """What an evaluator needs of a case: the names in its templates, and the values of its ready prompts."""
 

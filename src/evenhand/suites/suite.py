@@ -30,7 +30,7 @@ from evenhand.suites.definition import NO_JUDGE, Definition
 from evenhand.suites.document import Document, open_document
 from evenhand.suites.evaluators import with_read_cards
 from evenhand.suites.header import SuiteSlices, check_header, definition_of, gate_names
-from evenhand.suites.lint import AskedJudge, LackedTexts, TargetPrompts, Unanswered
+from evenhand.suites.lint import AskedJudge, LackedTexts, TargetPrompts, Unanswered, Uncounted
 from evenhand.suites.python_evaluators import MADE_IN_PYTHON
 from evenhand.suites.rows import Rows, columns_of
 from evenhand.suites.values import MOST_GUESSED, Fault, Mapped, Piece, format_fault, plain
@@ -76,6 +76,7 @@ class Suite:
         self._asked = AskedJudge(self.built)
         self._columns = _columns(definition)
         self._lacked = LackedTexts(self.built)
+        self._uncounted = Uncounted(self.built)
 
     @property
     def notes(self) -> list[str]:
@@ -86,6 +87,7 @@ class Suite:
             *{**of_judge, **self._checks.notes, **of_judge}.values(),
             *self._unanswered.notes(),
             *self._lacked.notes(),
+            *self._uncounted.notes(),
         ]
 
     @property
@@ -137,6 +139,7 @@ class Suite:
         )
         asked = self._asked = AskedJudge(self.built)
         lacked = self._lacked = LackedTexts(self.built)
+        uncounted = self._uncounted = Uncounted(self.built)
         # Which target another caller brings is not known here; it checks the keys once more.
         assigned = assigned_keys(target) if own_answers else taken_names(has_prompts=True)
         slicing = SuiteSlices(self._document.header, own_gates=own_gates, own_slices=own_slices, assigned=assigned)
@@ -164,6 +167,7 @@ class Suite:
                 if usual is not None:
                     asked.look_at(planned)
                     lacked.look_at(planned)
+                    uncounted.look_at(planned)
                 yield planned
             position += 1
         if not position and self._columns is not None and self._document.case_files:
