@@ -146,6 +146,7 @@ def _judge_again(session: Session, then: str, wanted: DriftOptions, options: Pac
         if options.max_cost is not None and expected is not None:
             require_known_prices(expected, job.definition)
         session.console.note(chance)
+        session.require_reachable()
         planned = plan(store, job, scope)
         pace = pace_of(replace(options, no_cache=True), Definition(run.definition).concurrency)
         ended = session.judge(store, planned, job, pace)

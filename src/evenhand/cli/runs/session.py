@@ -152,6 +152,13 @@ class Session:
             error.add_note(f"The run failed. Fix the cause, then resume with: {self.resume_command(run)}")
             raise
 
+    def require_reachable(self) -> None:
+        """Refuse a cluster that cannot be reached, before a run is stored for it."""
+        if self.on is not None:
+            from evenhand.cluster.ray_connection import require_reachable  # noqa: PLC0415 - few runs need it
+
+            require_reachable(self.on)
+
     @contextlib.contextmanager
     def _cluster(self, job: Job) -> Iterator[RayCluster | None]:
         """Connect to the cluster that judges, or start it; None where this process does."""

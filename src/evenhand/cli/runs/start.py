@@ -68,10 +68,7 @@ def start_run(
         if options.max_cost is not None:
             require_known_prices(expected, job.definition)
         lines += new.announce(expected) if new.announce is not None else []
-    if options.on is not None:
-        from evenhand.cluster.ray_connection import require_reachable  # noqa: PLC0415 - few runs need it
-
-        require_reachable(options.on)
+    session.require_reachable()
     with StoreLocation(options.db if store is None else store).opened() as opened:
         run = _plan(session, opened, job, _with_whole_id(opened, new.scope))
         _show_notes(session, new)
