@@ -80,7 +80,7 @@ def test_every_row_that_is_wrong_is_told_with_its_line_and_hides_no_other(store:
     assert [fault.line for fault in plan.mistakes] == [3, 4, 5]
     assert "input: it is empty" in plan.mistakes[0].text
     assert "evaluation_schema, from 'schema'" in plan.mistakes[1].text
-    assert "1 cells" in plan.mistakes[2].text
+    assert "1 cell," in plan.mistakes[2].text
 
 
 def test_with_a_mistake_nothing_is_added_unless_such_rows_are_to_be_left_out(store: Store, prompt: Prompt) -> None:

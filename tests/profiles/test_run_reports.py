@@ -67,7 +67,7 @@ def test_so_is_every_format_in_a_text_and_in_a_file(make: Any, form: str, tmp_pa
     ("make", "told"),
     [
         (scored, "finished: 3 profiles, 3 scored, mean 7.00 and median 8.00 of 10"),
-        (ranked, "led by profile-6, profile-5, profile-4; the judge agrees with itself from round to round on"),
+        (ranked, "led by profile-6, profile-5, profile-4; earlier rounds predict"),
         (audited, "finished: 4 profiles, no group effect beyond chance"),
     ],
 )

@@ -133,7 +133,9 @@ def test_models_programs_and_functions_are_told_apart(made: Any) -> None:
 
     report = made.report(case)
 
-    assert effort_sentence(report.summary, report.run) == "5 calls to models, 3 program runs, 2 function calls, cost $0.00"
+    assert (
+        effort_sentence(report.summary, report.run) == "5 calls to models, 3 program runs, 2 function calls, cost $0.00"
+    )
 
 
 @pytest.mark.parametrize(

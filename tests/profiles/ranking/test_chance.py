@@ -89,7 +89,7 @@ def test_a_judge_that_shuffles_gets_no_leaderboard(count: int, runs: int, option
     shares = [one.agreement.share or 0 for one in found]
     assert 0.48 <= sum(shares) / len(shares) <= 0.52
     one = next(one for one in found if not one.agreement.beats_chance and not one.position_bias.found)
-    assert one.report().splitlines()[2].startswith("no order: the judge's order cannot be distinguished from chance")
+    assert one.report().splitlines()[2].startswith("no order: the judge's choices cannot be distinguished from chance")
     assert "no ranks and no tiers: no order was found" in one.report()
 
 

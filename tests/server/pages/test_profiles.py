@@ -140,7 +140,7 @@ def test_a_leaderboard_says_how_far_the_judge_can_be_believed(client: TestClient
 
     for said in (
         "12 profiles ranked in",
-        "The judge agrees with itself from round to round on ",
+        "Earlier rounds predict ",
         "Position bias: ",
         "Length: cannot tell; that takes 10 or more profiles of clearly different lengths.",
         "Cycles: none beyond what noise explains.",

@@ -31,6 +31,10 @@ _ENOUGH: Final = 40
 # Fewer do not show how much they vary; what they would vary by at most, by chance alone, is known.
 _FEW: Final = 10
 _PLENTY: Final = 400
+# Of fewer pairs, the sum of the predicted gaps is too uneven for the normal distribution.
+_FEW_PAIRS: Final = 100
+_FLIPS: Final = 9_999
+_ROUNDING: Final = 1e-9
 
 
 class Round(NamedTuple):
@@ -42,17 +46,18 @@ class Round(NamedTuple):
 
 def agreement(rounds: Iterable[Round]) -> Agreement:
     """Predict each round from those before it."""
-    by_lot, others = _Concordance(), _Concordance()
+    by_lot, every = _Concordance(), _Concordance()
     for before, now in _with_those_before(rounds):
         values = fit(before, prior=PRIOR).values
-        is_by_lot = now.by_lot or now.rankings.judgments == 1  # all are in one group
-        (by_lot if is_by_lot else others).add(now.rankings, values)
+        every.add(now.rankings, values)
+        if now.by_lot or now.rankings.judgments == 1:  # all are in one group
+            by_lot.add(now.rankings, values)
         if by_lot.groups >= _PLENTY:
             break
-    measured = by_lot if by_lot.groups else others
-    if not measured.groups:
+    if not every.groups:
         return Agreement()
-    tested = by_lot if by_lot.groups >= _ENOUGH else by_lot.and_those(others)
+    measured = by_lot if by_lot.interval() else every
+    tested = by_lot if by_lot.groups >= _ENOUGH else every
     return Agreement(
         share=measured.shares.mean,
         interval=measured.interval(),
@@ -75,13 +80,15 @@ class _Concordance:
 
     The variance is that of a judge without any preference: of a group, Kendall's. A pair that is judged in both orders
     counts once, and its outcome might as well be the opposite. The test is about the ``lead``: the same sum, with each
-    two counted by the gap between them.
+    two counted by the gap between them. Of a few pairs, it is compared with the leads of judges that toss a coin.
     """
 
     def __init__(self) -> None:
         self.groups, self.shares = 0, Scores()
         self._variance = self._compared = 0.0
         self._lead = self._lead_variance = self._gaps = self._pairs = 0.0
+        # The lead of each, if all are pairs and few.
+        self._of_pairs: Floats | None = np.zeros(0)
 
     def add(self, rankings: Rankings, values: Floats) -> None:
         """Count all groups, and the share of predictions that were right in each."""
@@ -105,18 +112,11 @@ class _Concordance:
         self._variance += float(np.where(of_two, right**2, variances[there]).sum())
         self._lead += float(np.where(of_two, lead, leads[there]).sum())
         self._lead_variance += float(np.where(of_two, lead**2, lead_variances[there]).sum())
+        self._of_pairs = self._with_pairs(lead) if of_two.all() else None
         self._gaps += float(gaps_by.sum())
         self._pairs += float(compared.sum())
         for share in ((1 + right) / 2).tolist():
             self.shares.add(share)
-
-    def and_those(self, others: _Concordance) -> _Concordance:
-        """Return what both have counted for a test."""
-        both = _Concordance()
-        both.groups = self.groups + others.groups
-        both._lead, both._lead_variance = self._lead + others._lead, self._lead_variance + others._lead_variance
-        both._gaps, both._pairs = self._gaps + others._gaps, self._pairs + others._pairs
-        return both
 
     def interval(self) -> Interval | None:
         """Return an interval around the share of predictions that were right."""
@@ -128,12 +128,26 @@ class _Concordance:
         half = z_quantile(LEVEL) * math.sqrt(self._variance) / self._compared / 2
         return Interval(low=max(share - half, 0.0), high=min(share + half, 1.0), method="kendall", level=LEVEL)
 
+    def _with_pairs(self, leads: Floats) -> Floats | None:
+        if self._of_pairs is None or len(self._of_pairs) + len(leads) >= _FEW_PAIRS:
+            return None
+        return np.concatenate([self._of_pairs, leads])
+
     def p_value(self) -> float:
         """Return how often a judge without any preference would be predicted as well as this one, or better."""
         if not self._lead_variance:
             return 1.0
+        if self._of_pairs is not None:
+            return _share_of_coin_tosses(self._of_pairs)
         half_step = self._gaps / self._pairs  # two that change places change the lead by twice their gap
         return NormalDist().cdf((half_step - self._lead) / math.sqrt(self._lead_variance))
+
+
+def _share_of_coin_tosses(leads: Floats) -> float:
+    """Return how often the sum of leads is as large if coins decide their signs; what was seen counts as once."""
+    coins = np.random.default_rng(0).integers(0, 2, (_FLIPS, len(leads)))
+    sums = (2 * coins - 1) @ np.abs(leads)
+    return float(np.sum(sums >= leads.sum() - _ROUNDING) + 1) / (_FLIPS + 1)
 
 
 def _variance_by_chance(predicted: Floats) -> Floats:

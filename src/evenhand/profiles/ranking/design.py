@@ -36,8 +36,6 @@ MOST_ROUNDS: Final = 1_000
 _LAST_STAGE_GROUPS: Final = 4
 _FIRST_STAGE_SHARE: Final = 0.4
 _ROUNDS_A_STAGE: Final = 2
-# So many Swiss rounds are formed by lot, before those who are about equally strong meet.
-_SWISS_BY_LOT: Final = 2
 _PAIR: Final = 2
 _DIGITS: Final = 4
 
@@ -112,9 +110,11 @@ class RankingDesign:
     def is_by_lot(self, number: int) -> bool:
         """Return whether the groups of a round, the first being number 0, are formed by lot.
 
-        Before the first, nothing says who is strong. In the second, what the first said can be tested.
+        Before the first, nothing says who is strong. In one more, what the judge said before can be tested: in the
+        second, since later ones settle the exact order; of pairs, which are too few for that, in the last.
         """
-        return self.name != "swiss" or number < _SWISS_BY_LOT
+        other = (self.rounds or 0) - 1 if self.in_pairs else 1
+        return self.name != "swiss" or number in (0, other)
 
     def goes_by_strength(self, number: int, count: int) -> bool:
         """Return whether a round depends on how strong each profile is so far."""

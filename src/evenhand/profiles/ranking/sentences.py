@@ -29,6 +29,9 @@ IN_NO_ORDER: Final = "in the order of their ids, which says nothing about how go
 _FAILED_SHOWN: Final = 10
 _SETS_SHOWN: Final = 3
 _ERROR: Final = 200
+# A judge that is right about 83 of 100 pairs is predicted as well as that, or better.
+_GOOD: Final = 0.7
+_TOO_FEW: Final = "So few groups cannot tell a good judge from chance either: add rounds"
 
 
 def blocks(ranks: Ranks, design: RankingDesign, *, most: int | None = MOST_SHOWN) -> Iterator[Block]:
@@ -207,11 +210,13 @@ def headline(ranks: Ranks) -> str:
     if agreement.share is None:
         return "too few judged groups to tell whether the judge is consistent"
     if agreement.beats_chance:
-        return f"the judge agrees with itself from round to round on {_predicted(agreement)}"
-    told = "the judge's order cannot be distinguished from chance"
+        return f"earlier rounds predict {_predicted(agreement)}"
+    who = "the judge's"
     if ranks.position.found:
-        told = "the judge goes by the position in which a profile is shown, and otherwise might as well shuffle"
-    return f"no order: {told}. From round to round it agrees with itself on {_predicted(agreement)}"
+        who = "the judge goes by the position in which a profile is shown, and beyond that its"
+    no_order = f"no order: {who} choices cannot be distinguished from chance"
+    more = "" if agreement.interval and agreement.interval.high < _GOOD else f". {_TOO_FEW}"
+    return f"{no_order}. Earlier rounds predict {_predicted(agreement)}{more}"
 
 
 def _predicted(agreement: Agreement) -> str:
@@ -223,7 +228,8 @@ def _predicted(agreement: Agreement) -> str:
             basis = f"{counted(agreement.groups, 'random group')}; all {counted(agreement.tested, 'group')}"
         basis += f": {p_text(agreement.p)}"
         basis += "" if agreement.beats_chance else f"; it takes p < {agreement.significance_level:g}"
-    return f"{agreement.share:.0%}{interval} of pairs; chance would give {CHANCE:.0%} ({basis})"
+    predicted = f"{agreement.share:.0%}{interval} of the judge's later choices"
+    return f"{predicted}; guessing would predict {CHANCE:.0%} ({basis})"
 
 
 def p_text(p: float) -> str:
