@@ -87,6 +87,12 @@ def test_the_first_two_swiss_rounds_are_by_lot_so_that_the_second_tests_what_the
     assert [sorted(group) for group in second] != [list(range(start, start + 5)) for start in (0, 5, 10, 15)]
 
 
+def test_of_pairs_the_first_and_the_last_round_are_by_lot_so_that_the_last_tests_all_others() -> None:
+    assert [RankingDesign(group_size=2).is_by_lot(number) for number in range(5)] == [True, False, False, False, True]
+    assert RankingDesign(group_size=2, rounds=1).is_by_lot(0)
+    assert RankingDesign(group_size=2, rounds=2).is_by_lot(1)
+
+
 def test_whoever_is_out_takes_no_further_part() -> None:
     design = RankingDesign(name="swiss", group_size=5)
 
