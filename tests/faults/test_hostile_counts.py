@@ -114,7 +114,7 @@ def test_a_limit_of_dollars_is_kept_where_a_cost_is_unknown(
 
     assert run.status is RunStatus.STOPPED
     assert run.reason == (
-        "budget: max_cost: the cost of some replies is unknown, so the limit of 1 dollars cannot be enforced"
+        "budget: max_cost: the cost of some replies is unknown, so the limit of $1.00 cannot be enforced"
     )
     assert len(provider.asked) <= 4
 
