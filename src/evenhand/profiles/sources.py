@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -108,17 +109,25 @@ def _jsonl(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Profile]]:
         try:
             value = parse_strict(line)
         except ContractError as error:
-            raise ConfigError(f"{where}: {error}{_advice(error, line)}") from None
+            raise ConfigError(f"{where}: {error}{_advice(line)}") from None
         count += 1
         yield where, _parse_profile(value, count, where)
 
 
-def _advice(error: ContractError, line: str) -> str:
+def _advice(line: str) -> str:
     """Say what would be right, where a line has more than one value, or part of one, or a number that is none."""
-    if error.place is None:
-        return "; write null for a value that is missing" if str(error).endswith(" is not JSON") else ""
-    is_part = error.place[1] > len(line.rstrip())
-    return "; write one profile per line" if is_part or str(error).endswith("Extra data") else ""
+    text, constants = line.strip(), list[str]()
+    try:
+        _, end = json.JSONDecoder(parse_constant=constants.append).raw_decode(text)
+    except json.JSONDecodeError as error:
+        is_one = error.pos < len(text)
+    except (RecursionError, ValueError):  # nested too deep, or a number with too many digits
+        is_one = True
+    else:
+        is_one = end == len(text)
+    if not is_one:
+        return "; write one profile per line"
+    return "; write null for a value that is missing" if constants else ""
 
 
 def _json(path: Path) -> Iterator[tuple[str, Profile]]:
