@@ -24,6 +24,7 @@ import hypothesis
 import pytest
 from _pytest.assertion import rewrite  # there is no other way to compile a test before it is collected
 from bench.postgres import Copies, make_database, running_postgres
+from tests.harness.warm import WarmEvenhand, warm_evenhand
 from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
@@ -207,6 +208,20 @@ def _red_if_skipped(report: Report) -> Report:
             report.outcome = "failed"
             report.longrepr = f"skipped in CI, where only {MAY_BE_MISSING!r} is a reason: {reason}"
     return report
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmEvenhand]:
+    """Give a way to run command lines of Evenhand without its start, which takes longer than most of them."""
+    with warm_evenhand() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def path_with_evenhand(warm: WarmEvenhand, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Give a PATH on which ``evenhand`` is the warm one, for shells and the programs that they start."""
+    folder = warm.on_path(tmp_path_factory.mktemp("warm"))
+    return os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
 @pytest.fixture(scope="session")

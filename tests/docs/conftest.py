@@ -6,7 +6,6 @@ for each page that has such blocks. Exceptions stand in ``exceptions.toml``.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -225,7 +224,9 @@ def variables(url: str, authority: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def page_folder(tmp_path: Path, provider: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
+def page_folder(
+    tmp_path: Path, provider: dict[str, str], path_with_evenhand: str, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """The folder in which a page's blocks run, in an environment where every model answers."""
     for name, value in provider.items():
         monkeypatch.setenv(name, value)
@@ -236,6 +237,6 @@ def page_folder(tmp_path: Path, provider: dict[str, str], monkeypatch: pytest.Mo
     folder.mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
     # A command by its name is the one of the environment that runs the tests.
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", path_with_evenhand)
     monkeypatch.chdir(folder)
     return folder

@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.harness.warm import WarmEvenhand
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 KEY = os.environ["CANARY_KEY"]
@@ -147,12 +147,12 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Script], No
 
 
 @pytest.fixture
-def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+def example(tmp_path: Path, path_with_evenhand: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
     """Copy an example and go there, so that its runs and caches stay out of the tree."""
 
     def enter(name: str) -> Path:
         # Programs of an example find this Python, and what was installed with it, as in an activated environment.
-        monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+        monkeypatch.setenv("PATH", path_with_evenhand)
         # Neither may decide how wide or colourful a report is.
         monkeypatch.setenv("COLUMNS", "100")
         for variable in ("CI", "NO_COLOR", "FORCE_COLOR"):
@@ -166,11 +166,6 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
 
 @pytest.fixture
-def evenhand() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run a command as a program of its own: ``evenhand("run", "suite.yaml")``."""
-
-    def run(*argv: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "evenhand", *argv]
-        return subprocess.run(command, text=True, capture_output=True, check=False, timeout=60)
-
-    return run
+def evenhand(warm: WarmEvenhand) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a command: ``evenhand("run", "suite.yaml")``."""
+    return warm.run

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.harness.warm import Started, WarmEvenhand
 
 CASES = 16
 # Judges by length, and leaves a mark for each answer that it was shown; from the sixth on it waits to be told to go on.
@@ -27,19 +27,17 @@ print(json.dumps({"score": len(given["candidate_answer"]) % 10 / 10, "reasoning"
 class Shell:
     """A folder in which commands are typed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, warm: WarmEvenhand) -> None:
         self.folder = folder
+        self._warm = warm
         folder.mkdir(exist_ok=True)
 
-    def start(self, *argv: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "evenhand", *argv],
-            cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+    def start(self, *argv: str) -> Started:
+        return self._warm.start(*argv, cwd=self.folder)
 
     def __call__(self, *argv: str, code: int = 0) -> str:
         with self.start(*argv) as typed:
-            out, err = typed.communicate(timeout=300)
+            out, err = typed.communicate()
         assert typed.returncode == code, err
         return out
 
@@ -50,8 +48,8 @@ class Shell:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # two dozen programs
-def test_a_newcomer_comes_all_the_way(tmp_path: Path) -> None:
-    shell = Shell(tmp_path / "here")
+def test_a_newcomer_comes_all_the_way(tmp_path: Path, warm: WarmEvenhand) -> None:
+    shell = Shell(tmp_path / "here", warm)
 
     # A first suite runs at once, and its wrong answer is found.
     shell("init")
@@ -100,7 +98,7 @@ def test_a_newcomer_comes_all_the_way(tmp_path: Path) -> None:
 
     # On another machine it is the same.
     shell("export", broken["id"], "-o", "run.jsonl")
-    elsewhere = Shell(tmp_path / "elsewhere")
+    elsewhere = Shell(tmp_path / "elsewhere", warm)
     exported = str(shell.folder / "run.jsonl")
     elsewhere("import", exported, "--dry-run")
     assert elsewhere("import", exported) == f"{broken['id']}\n"

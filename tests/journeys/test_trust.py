@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -38,11 +37,9 @@ def db(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monke
     return str(tmp_path / "runs.db") if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
 
 
-def typed(*argv: str, db: str, code: int = 0) -> str:
-    command = [sys.executable, "-m", "evenhand", *argv, "--db", db]
-    done = subprocess.run(command, text=True, capture_output=True, timeout=300, check=False)
-    assert done.returncode == code, done.stderr + done.stdout
-    return done.stdout
+@pytest.fixture
+def typed(typed: Callable[..., str], db: str) -> Callable[..., str]:
+    return lambda *argv, code=0: typed(*argv, "--db", db, code=code)
 
 
 def by_people(answer: str) -> str:
@@ -61,20 +58,20 @@ def fill_in(path: Path, rater: str) -> None:
         writer.writerows(rows)
 
 
-def test_a_judge_is_put_to_the_test(db: str, tmp_path: Path) -> None:
+def test_a_judge_is_put_to_the_test(db: str, typed: Callable[..., str], tmp_path: Path) -> None:
     cases = [
         {"id": f"c{number}", "question": "Capital of France?", "candidate_answer": ANSWERS[number % 4]}
         for number in range(200)
     ]
     (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases), encoding="utf-8")
     (tmp_path / "suite.yaml").write_text(SUITE, encoding="utf-8")
-    run = typed("run", "suite.yaml", "--quiet", db=db).strip()
+    run = typed("run", "suite.yaml", "--quiet").strip()
 
     # Ann fills in a file; nothing of the judge's view is in it.
-    typed("label", run, "--sample", "100", "--seed", "7", "-o", "labels.csv", db=db)
+    typed("label", run, "--sample", "100", "--seed", "7", "-o", "labels.csv")
     assert "judge" not in Path("labels.csv").read_text(encoding="utf-8-sig").splitlines()[0]
     fill_in(tmp_path / "labels.csv", "Ann")
-    typed("label", run, "--from", "labels.csv", db=db)
+    typed("label", run, "--from", "labels.csv")
 
     # Ben labels over HTTP in the order of the draw, and looks at the pages.
     with serving(db, {}) as (_, (host, port)):
@@ -95,28 +92,28 @@ def test_a_judge_is_put_to_the_test(db: str, tmp_path: Path) -> None:
     assert {rater["rater"] for rater in card["raters"]} == {"Ann", "Ben"}
     corrected = card["corrected"]
     assert corrected["interval"]["low"] < 0.75 < corrected["interval"]["high"]
-    typed("calibrate", run, "-o", "card.html", "-o", "card.json", db=db, code=103)
+    typed("calibrate", run, "-o", "card.html", "-o", "card.json", code=103)
     assert "people would pass" in (tmp_path / "card.html").read_text(encoding="utf-8")
     written: dict[str, Any] = json.loads((tmp_path / "card.json").read_text(encoding="utf-8"))
     assert written["corrected"] == corrected
-    assert "the judge is too strict" in typed("calibrate", run, db=db, code=103)
+    assert "the judge is too strict" in typed("calibrate", run, code=103)
     assert Run.open(run, store=db).calibrate().as_dict()["corrected"] == corrected
 
     # The next run takes the labels along: it reports what people would say, and is held to what the suite demands.
-    told = typed("run", "suite.yaml", "--labels", "labels.csv", db=db, code=103)
+    told = typed("run", "suite.yaml", "--labels", "labels.csv", code=103)
     assert "people would pass" in told
     assert "trust.min_sensitivity_low" in told
-    again = json.loads(typed("report", "last", "--json", db=db))["summary"]["corrected"]["pass_rate"]
+    again = json.loads(typed("report", "last", "--json"))["summary"]["corrected"]["pass_rate"]
     assert (again["labels"], again["method"]) == (100, "post_stratified")
     assert again["interval"]["low"] < 0.75 < again["interval"]["high"]
 
     # Months later, the card stands for what the judge said then.
-    drifted = json.loads(typed("drift", "card.json", "last", "--json", db=db))
+    drifted = json.loads(typed("drift", "card.json", "last", "--json"))
     assert (drifted["outcome"], drifted["anchors"], drifted["flips"]) == ("ok", 100, 0)
 
     # Of another run, more are drawn where the judge is unsure; their chances are in the file, to be weighed by.
-    other = typed("run", "suite.yaml", "--quiet", db=db).strip()
-    typed("label", other, "--sample", "40", "--uncertain", "0.5", "-o", "more.csv", db=db)
+    other = typed("run", "suite.yaml", "--quiet").strip()
+    typed("label", other, "--sample", "40", "--uncertain", "0.5", "-o", "more.csv")
     with (tmp_path / "more.csv").open(encoding="utf-8-sig", newline="") as file:
         chances = [float(row["p"]) for row in csv.DictReader(file)]
     assert len(chances) == 40

@@ -11,16 +11,19 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from tests.harness.warm import WarmEvenhand
 
 import evenhand
 from evenhand import Case, FieldAccuracy, PromptEvaluator, Rouge, Run, compare, evaluate, import_results
+
+Typed = Callable[..., str]
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -73,14 +76,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def typed(*argv: str, code: int = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "evenhand", *argv], text=True, capture_output=True, timeout=300, check=False
-    )
-    assert done.returncode == code, done.stderr + done.stdout
-    return done.stdout
-
-
 def program(text: str, *argv: str) -> str:
     """Run a program that somebody wrote around the library."""
     done = subprocess.run([sys.executable, "-c", text, *argv], text=True, capture_output=True, timeout=300, check=False)
@@ -88,12 +83,12 @@ def program(text: str, *argv: str) -> str:
     return done.stdout.strip()
 
 
-def numbers() -> dict[str, Any]:
+def numbers(typed: Typed) -> dict[str, Any]:
     report: dict[str, Any] = json.loads(typed("report", "--json"))
     return report
 
 
-def test_a_table_from_a_spreadsheet_is_judged_by_slices() -> None:
+def test_a_table_from_a_spreadsheet_is_judged_by_slices(typed: Typed) -> None:
     rows = ["frage;gold;antwort;lang", *(f"Hauptstadt {n}?;Paris;{'Paris' if n % 3 else 'Lyon'};{'de' if n % 2 else 'fr'}"
                                          for n in range(24))]  # fmt: skip
     Path("answers.csv").write_bytes("\r\n".join(rows).encode("utf-8-sig"))
@@ -104,7 +99,7 @@ def test_a_table_from_a_spreadsheet_is_judged_by_slices() -> None:
     )
 
     typed("run", "suite.yaml", "-o", "report.html")
-    found = numbers()["summary"]
+    found = numbers(typed)["summary"]
     columns = {"input": "frage", "reference_answer": "gold", "candidate_answer": "antwort"}
     Path("alone").mkdir()  # a suite beside the file would say how to read it
     Path("answers.csv").rename("alone/answers.csv")
@@ -118,7 +113,7 @@ def test_a_table_from_a_spreadsheet_is_judged_by_slices() -> None:
     )
 
 
-def test_an_answer_is_held_against_what_was_retrieved_and_gets_a_label(asked: list[str]) -> None:
+def test_an_answer_is_held_against_what_was_retrieved_and_gets_a_label(asked: list[str], typed: Typed) -> None:
     Path("suite.yaml").write_text(
         "judge: openai/judge\nevaluators:\n  - {name: grounded, type: llm_judge, prompt: groundedness}\n"
         "  - {name: kind, type: llm_judge, choices: {right: 1, wrong: 0}}\n"
@@ -146,7 +141,7 @@ def test_an_answer_is_held_against_what_was_retrieved_and_gets_a_label(asked: li
     assert (evaluation.label, evaluation.score) == ("right", 1.0)
 
 
-def test_two_versions_of_a_program_and_their_prompts_are_compared_in_one_run() -> None:
+def test_two_versions_of_a_program_and_their_prompts_are_compared_in_one_run(typed: Typed) -> None:
     Path("app.py").write_text(
         "import json, sys\nasked = json.load(sys.stdin)['question']\nnew = '--new' in sys.argv\n"
         "print('Paris' if new or int(asked.split()[-1]) % 2 else 'Lyon')\n",
@@ -180,7 +175,7 @@ def test_two_versions_of_a_program_and_their_prompts_are_compared_in_one_run() -
     assert again.others["new"].scores.difference == 0.5
 
 
-def test_extracted_fields_and_wording_are_scored() -> None:
+def test_extracted_fields_and_wording_are_scored(typed: Typed) -> None:
     Path("suite.yaml").write_text(
         "evaluators:\n  - name: invoice\n    type: field_accuracy\n    fields:\n"
         "      - {path: total, match: number, tolerance: 0.01, weight: 3}\n      - {path: name, match: text}\n"
@@ -195,9 +190,9 @@ def test_extracted_fields_and_wording_are_scored() -> None:
     )
 
     typed("run", "suite.yaml")
-    fields = numbers()["summary"]["mean"]
+    fields = numbers(typed)["summary"]["mean"]
     typed("run", "words.yaml")
-    words = numbers()["summary"]["evaluators"]
+    words = numbers(typed)["summary"]["evaluators"]
     case = Case(candidate_answer='{"total": 12.001, "name": "Other"}', reference_answer='{"total": 12, "name": "ACME"}')
     definition: list[dict[str, Any]] = [
         {"path": "total", "match": "number", "tolerance": 0.01, "weight": 3},
@@ -234,7 +229,7 @@ def results(outputs: list[str]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def test_results_of_another_tool_are_imported_reported_and_compared() -> None:
+def test_results_of_another_tool_are_imported_reported_and_compared(typed: Typed) -> None:
     Path("before.jsonl").write_text(results(["Lyon"] * 8), encoding="utf-8")
     Path("after.jsonl").write_text(results(["Paris"] * 7 + ["Lyon"]), encoding="utf-8")
 
@@ -254,7 +249,7 @@ def test_results_of_another_tool_are_imported_reported_and_compared() -> None:
     assert compare(a, b).cases.scores.wins == 7
 
 
-def test_a_file_of_another_tool_becomes_a_suite_that_runs() -> None:
+def test_a_file_of_another_tool_becomes_a_suite_that_runs(typed: Typed, warm: WarmEvenhand) -> None:
     Path("promptfooconfig.yaml").write_text(
         "prompts: ['{{question}}']\nproviders: [openai:gpt-5-mini]\ntests:\n"
         "  - description: capital\n    vars: {question: Capital of France?}\n"
@@ -266,12 +261,10 @@ def test_a_file_of_another_tool_becomes_a_suite_that_runs() -> None:
     suite = Path("suite.yaml").read_text(encoding="utf-8")
 
     assert "paris" in suite
-    assert "no mistakes" in subprocess.run(
-        [sys.executable, "-m", "evenhand", "validate", "suite.yaml"], text=True, capture_output=True, check=True
-    ).stderr  # fmt: skip
+    assert "no mistakes" in warm.run("validate", "suite.yaml").stderr
 
 
-def test_prompts_and_providers_of_another_tool_are_run_side_by_side(asked: list[str]) -> None:
+def test_prompts_and_providers_of_another_tool_are_run_side_by_side(asked: list[str], typed: Typed) -> None:
     Path("promptfooconfig.yaml").write_text(
         "prompts:\n  - {label: plain, raw: 'Capital of {{country}}?'}\n"
         "  - {label: biased, raw: 'Capital of {{country}}? Rome, as always in {{language}}.'}\n"
@@ -296,7 +289,7 @@ def test_prompts_and_providers_of_another_tool_are_run_side_by_side(asked: list[
     assert sum("Rome, as always in Latin." in request for request in asked) == 6
 
 
-def test_repeated_cases_are_shown_with_how_steady_they_are() -> None:
+def test_repeated_cases_are_shown_with_how_steady_they_are(typed: Typed) -> None:
     Path("judge.py").write_text(
         "import json, pathlib\ncount = pathlib.Path('count')\nseen = len(count.read_text()) if count.exists() else 0\n"
         "count.write_text('x' * (seen + 1))\nprint(json.dumps({'score': seen % 2, 'reasoning': ''}))\n",
@@ -309,7 +302,7 @@ def test_repeated_cases_are_shown_with_how_steady_they_are() -> None:
     )
 
     report = typed("run", "suite.yaml", "--repeat", "4", "-j", "1")
-    found = numbers()["summary"]["steadiness"]
+    found = numbers(typed)["summary"]["steadiness"]
     typed("run", "suite.yaml", "--repeat", "4", "-j", "1")
     compared = typed("compare", "previous", "last", "--limit", "0")
 
@@ -339,7 +332,7 @@ print(export_results(sys.argv[1], to="mlflow", uri=sys.argv[2]).id)
 """
 
 
-def test_runs_are_exported_to_a_store_of_mlflow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_exported_to_a_store_of_mlflow(folder: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     uri = (folder / "mlruns").as_uri()
@@ -356,7 +349,7 @@ def test_runs_are_exported_to_a_store_of_mlflow(folder: Path, monkeypatch: pytes
     assert found == {by_command: ["first", 0.5, first, files], by_library: ["capitals", 1.0, second, files]}
 
 
-def test_two_runs_are_compared_in_a_file_to_pass_on() -> None:
+def test_two_runs_are_compared_in_a_file_to_pass_on(typed: Typed) -> None:
     runs = []
     for answer in ("It is Rome, I think.", "It is Paris, I think."):
         Path("suite.yaml").write_text(SUITE % answer, encoding="utf-8")
@@ -427,7 +420,7 @@ tracers.shutdown()
 """
 
 
-def test_what_is_judged_is_seen_in_a_collector(asked: list[str], spans: list[Any]) -> None:
+def test_what_is_judged_is_seen_in_a_collector(asked: list[str], spans: list[Any], typed: Typed) -> None:
     Path("suite.yaml").write_text(
         "name: capitals\njudge: openai/judge\nevaluators: [{name: quality, type: llm_judge}]\n"
         "cases: [{id: a, input: Capital?, candidate_answer: Paris, expected_outcome: Names it}]\n",
