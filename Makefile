@@ -17,6 +17,8 @@ DEMO_READY := .venv/demo-ready
 # Tests start the command again and again, which must not compile the whole package each time.
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup -rfEs
+# A folder or a file of tests, or several.
+FOLDER ?= tests/domain
 # The files that mark tests as long, and the folders that do: to collect all others takes a worker half a minute.
 LONG = $$(grep -rl 'mark\.long\b' --include='test_*.py' --include=conftest.py tests | sed 's,/conftest\.py$$,,')
 # Tests wait for browsers, servers and programs for a third of their time, which two workers more make use of.
@@ -29,7 +31,7 @@ FIND_PYTHON := for python in $(PYTHON); do \
 	done; \
 	[ -n "$$python" ] || { echo 'Evenhand needs Python 3.11 or newer; of "$(PYTHON)" none is. Name one: make env PYTHON=...' >&2; exit 1; }
 
-.PHONY: help demo env test test-fast test-long test-sweep check format docs screenshots bench bench-peers build constraints
+.PHONY: help demo env test test-fast test-long test-sweep test-guards test-steady test-times check format docs screenshots bench bench-peers build constraints
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
@@ -54,22 +56,32 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 test: env  ## Run all tests but the long ones
-	$(TWO_MORE) $(PYTEST) -m 'not long and not sweep'
+	$(TWO_MORE) $(PYTEST) -m 'not long and not sweep' --seconds test $(RECORD)
 
 test-fast: env  ## Run the quick tests of the packages in the middle, with few examples of each property
 	$(ONE_MORE) $(PYTEST) -m 'not slow and not long and not sweep' -p no:schemathesis --hypothesis-profile=fast \
 		--ignore=tests/models/adapters --ignore=tests/models/wire $(addprefix tests/,$(QUICK))
 
 test-long: env  ## Run the long tests, and measure how much of the packages that decide is covered
-	$(TWO_MORE) $(PYTEST) -m long $(LONG) || [ $$? -eq 5 ]  # 5: there are none
+	$(TWO_MORE) $(PYTEST) -m 'long and not sweep' --seconds long $(RECORD) $(LONG)
 	$(BIN)/python -m coverage erase
 	$(TWO_MORE) $(BIN)/python -m coverage run -m pytest -n auto --dist loadgroup -q -m 'not slow and not long and not sweep' \
 		-W '$(UNTRACED)' -p no:schemathesis --hypothesis-profile=fast $(addprefix tests/,$(DECIDING) $(OF_DECIDING))
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 
-test-sweep: env  ## Run what takes longest and is in no CI: instructions counted by valgrind, tampered runs by the hundred
-	$(PYTEST) -m sweep
+test-sweep: env  ## Run what takes hours and is in no CI: simulations at full draws, very many faults and kills, searches
+	$(PYTEST) -m sweep --timeout=3600
+
+test-guards: env  ## Bring back forty past defects, one by one, and demand that a test notices each
+	$(BIN)/python -m tests.guards.run
+
+test-steady: env  ## Run the tests of FOLDER again and again, in random order and on a busy machine
+	$(BIN)/python -m tests.harness.steady $(FOLDER)
+
+test-times:  ## Measure what all tests take, on a quiet machine, and write the table in docs/design/tests.md anew
+	$(MAKE) test test-long RECORD=--record-seconds
+	$(BIN)/python -m tests.harness.table
 
 check: env  ## Check format, lint, types and layers
 	$(BIN)/ruff format --check

@@ -14,7 +14,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,8 +23,9 @@ import hypothesis
 import pytest
 from _pytest.assertion import rewrite  # there is no other way to compile a test before it is collected
 from bench.postgres import Copies, make_database, running_postgres
+from tests.harness import scheduling, seconds
+from tests.harness.starts import Starts
 from tests.harness.warm import WarmEvenhand, warm_evenhand
-from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 # The one thing that may be missing where the tests run; such a skip begins with these words.
@@ -53,32 +53,28 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         gc.enable()
 
 
-class InChunks(LoadGroupScheduling):  # type: ignore[misc]  # has no types
-    """Hand out the tests of a group together, and others by the handful.
-
-    To hand out each by itself takes longer than most tests: to find the next, xdist goes through all that were handed
-    out before.
-    """
-
-    def __init__(self, config: pytest.Config, log: Any) -> None:
-        super().__init__(config, log)
-        self._chunks: dict[str, str] = {}
-        self._handed: Counter[str] = Counter()
-
-    def _split_scope(self, nodeid: str) -> str:
-        group: str = super()._split_scope(nodeid)
-        if group != nodeid:
-            return group
-        if nodeid not in self._chunks:
-            file = nodeid.partition("::")[0]
-            self._chunks[nodeid] = f"{file} {self._handed[file] // 8}"
-            self._handed[file] += 1
-        return self._chunks[nodeid]
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options of the harness."""
+    seconds.add_options(parser)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> InChunks | None:
+def pytest_configure(config: pytest.Config) -> None:
+    """Count what tests start where they run, and their seconds where they are reported."""
+    config.pluginmanager.register(Starts())
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(seconds.Seconds(config))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the tests into the order in which they are to run."""
+    seed = config.getoption("shuffle")
+    items[:] = scheduling.in_order(items) if seed is None else scheduling.at_random(items, seed)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.ByCost | None:
     """Replace ``--dist loadgroup``, which is what the Makefile asks for."""
-    return InChunks(config, log) if config.getoption("dist") == "loadgroup" else None
+    return scheduling.ByCost(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 def compile_a_share(config: Any) -> None:

@@ -31,12 +31,11 @@ CLIENT: Final = Path(__file__).with_name("warm_client.py")
 class Started:
     """A command line that runs; what it prints is in files, so that nobody has to read along."""
 
-    def __init__(self, arguments: tuple[str, ...], server: socket.socket, out: IO[bytes], err: IO[bytes]) -> None:
+    def __init__(self, arguments: tuple[str, ...], out: IO[bytes], err: IO[bytes]) -> None:
         self.args = arguments
+        self.pid = 0
         self.returncode: int | None = None
-        self._server, self._out, self._err = server, out, err
-        self._answer = server.makefile("rb")
-        self.pid = int(self._answer.readline())
+        self._out, self._err = out, err
 
     def __enter__(self) -> Self:
         return self
@@ -45,7 +44,7 @@ class Started:
         if self.returncode is None:
             self.kill()
             self.wait()
-        for file in (self._answer, self._server, self._out, self._err):
+        for file in (self._out, self._err):
             file.close()
 
     @property
@@ -74,6 +73,30 @@ class Started:
 
     def wait(self, timeout: float = 300) -> int:
         """Wait for the end, and return the exit code; that of a signal is its number below zero."""
+        raise NotImplementedError
+
+    def communicate(self, timeout: float = 300) -> tuple[str, str]:
+        """Wait for the end, and return what was printed."""
+        self.wait(timeout)
+        return self.stdout, self.stderr
+
+
+class Forked(Started):
+    """A command line in a fork of the warm process, which tells its number and how it ended."""
+
+    def __init__(self, arguments: tuple[str, ...], out: IO[bytes], err: IO[bytes], server: socket.socket) -> None:
+        super().__init__(arguments, out, err)
+        self._server = server
+        self._answer = server.makefile("rb")
+        self.pid = int(self._answer.readline())
+
+    def __exit__(self, *left: object) -> None:
+        super().__exit__(*left)
+        self._answer.close()
+        self._server.close()
+
+    def wait(self, timeout: float = 300) -> int:
+        """Wait for the warm process to tell the end."""
         if self.returncode is None:
             self._server.settimeout(timeout)
             try:
@@ -83,10 +106,29 @@ class Started:
             self.returncode = int(answer)
         return self.returncode
 
-    def communicate(self, timeout: float = 300) -> tuple[str, str]:
-        """Wait for the end, and return what was printed."""
-        self.wait(timeout)
-        return self.stdout, self.stderr
+
+class New(Started):
+    """A command line in a process of its own, where there is no fork."""
+
+    def __init__(
+        self, arguments: tuple[str, ...], out: IO[bytes], err: IO[bytes], process: subprocess.Popen[bytes]
+    ) -> None:
+        super().__init__(arguments, out, err)
+        self._process = process
+        self.pid = process.pid
+
+    def kill(self) -> None:
+        """Kill the process."""
+        self._process.kill()
+
+    def terminate(self) -> None:
+        """Ask the process to end."""
+        self._process.terminate()
+
+    def wait(self, timeout: float = 300) -> int:
+        """Wait for the process."""
+        self.returncode = self._process.wait(timeout)
+        return self.returncode
 
 
 def _text_of(file: IO[bytes]) -> str:
@@ -95,9 +137,9 @@ def _text_of(file: IO[bytes]) -> str:
 
 
 class WarmEvenhand:
-    """A way to run command lines in forks of one process."""
+    """A way to run command lines in forks of one process; in new ones where the system has no fork."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path | None) -> None:
         self._place = place
 
     def start(
@@ -109,25 +151,41 @@ class WarmEvenhand:
     ) -> Started:
         """Start a command line, as ``python -m evenhand`` would."""
         folder = str(Path(cwd or Path.cwd()).resolve())
+        environment = dict(os.environ if env is None else env)
+        with contextlib.ExitStack() as stack:
+            out, err = (stack.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(2))
+            with tempfile.TemporaryFile(buffering=0) as given:
+                given.write(stdin.encode())
+                given.seek(0)
+                started = self._start(arguments, folder, environment, [given, out, err])
+            stack.pop_all()
+        return started
+
+    def _start(
+        self, arguments: tuple[str, ...], folder: str, environment: dict[str, str], files: list[IO[bytes]]
+    ) -> Started:
+        given, out, err = files
+        if self._place is None:
+            command = [sys.executable, "-m", "evenhand", *arguments]
+            return New(
+                arguments, out, err,
+                subprocess.Popen(command, cwd=folder, env=environment, stdin=given, stdout=out, stderr=err),
+            )  # fmt: skip
         request = {
             "arguments": arguments,
             "program": str(ROOT / "src/evenhand/__main__.py"),
             "first_place": folder,
             "folder": folder,
-            "environment": dict(os.environ if env is None else env),
+            "environment": environment,
         }
+        text = json.dumps(request).encode() + b"\n"
+        numbers = array.array("i", [file.fileno() for file in files])
         with contextlib.ExitStack() as stack:
             server = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
             server.connect(str(self._place))
-            out, err = (stack.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(2))
-            with tempfile.TemporaryFile(buffering=0) as given:
-                given.write(stdin.encode())
-                given.seek(0)
-                files = array.array("i", [given.fileno(), out.fileno(), err.fileno()])
-                text = json.dumps(request).encode() + b"\n"
-                sent = server.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)])
-                server.sendall(text[sent:])
-            started = Started(arguments, server, out, err)
+            sent = server.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, numbers)])
+            server.sendall(text[sent:])
+            started = Forked(arguments, out, err, server)
             stack.pop_all()
         return started
 
@@ -146,6 +204,8 @@ class WarmEvenhand:
 
     def on_path(self, folder: Path) -> Path:
         """Put a command ``evenhand`` for shells into a folder, for the front of PATH, and return the folder."""
+        if self._place is None:
+            return Path(sys.executable).parent
         folder.mkdir(parents=True, exist_ok=True)
         command = folder / "evenhand"
         program = CLIENT.read_text("utf-8").replace("{socket}", str(self._place))
@@ -157,6 +217,9 @@ class WarmEvenhand:
 @contextlib.contextmanager
 def warm_evenhand() -> Iterator[WarmEvenhand]:
     """Start the warm process, and end it with all that it forked."""
+    if not hasattr(os, "fork"):
+        yield WarmEvenhand(None)
+        return
     folder = Path(tempfile.mkdtemp(prefix="evenhand-"))  # a socket's path has room for a hundred bytes
     place = folder / "warm"
     with subprocess.Popen(

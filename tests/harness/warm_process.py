@@ -168,7 +168,6 @@ def become(request: dict[str, Any], files: list[int]) -> None:
     sys.path[0] = request["first_place"]
     random.seed()  # otherwise all of them would draw the same numbers
     sys.stdin, sys.stdout, sys.stderr = standard_files()
-    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
     code = 1
     try:
         code = run()
