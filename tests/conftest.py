@@ -28,8 +28,13 @@ from tests.harness.starts import Starts
 from tests.harness.warm import WarmEvenhand, warm_evenhand
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
-# The one thing that may be missing where the tests run; such a skip begins with these words.
-MAY_BE_MISSING = "../shared is not here"
+# Data sets of others, which are large or under licences of their own, lie beside the repository where they lie at all.
+# That one of them is missing, in these words, is the only reason to skip.
+THIRD_PARTY = Path(__file__).resolve().parents[2] / "shared" / "data"
+MAY_BE_MISSING = {
+    f"../shared/data/{name} is not here"
+    for name in ("json_schema_test_suite", "json_test_suite", "mtbench_judges", "pandalm")
+}
 
 # How long a value takes to make up says something about the machine, and nothing about what is tested.
 hypothesis.settings.register_profile(
@@ -200,9 +205,9 @@ def _red_if_skipped(report: Report) -> Report:
         reason = (
             report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else report.longreprtext
         )
-        if not reason.startswith(MAY_BE_MISSING):
+        if reason not in MAY_BE_MISSING:
             report.outcome = "failed"
-            report.longrepr = f"skipped in CI, where only {MAY_BE_MISSING!r} is a reason: {reason}"
+            report.longrepr = f"skipped in CI, where only data of others may be missing: {reason}"
     return report
 
 
@@ -218,6 +223,18 @@ def path_with_evenhand(warm: WarmEvenhand, tmp_path_factory: pytest.TempPathFact
     """Give a PATH on which ``evenhand`` is the warm one, for shells and the programs that they start."""
     folder = warm.on_path(tmp_path_factory.mktemp("warm"))
     return os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
+@pytest.fixture(scope="session")
+def third_party() -> Callable[[str], Path]:
+    """Return a function that gives the folder of a data set of others; where that is not here, the test is skipped."""
+
+    def folder(name: str) -> Path:
+        if not (THIRD_PARTY / name).is_dir():
+            pytest.skip(f"../shared/data/{name} is not here")
+        return THIRD_PARTY / name
+
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -60,7 +60,10 @@ SKIPPING = """
         pass
 
     def test_for_want_of_data() -> None:
-        pytest.skip("../shared is not here: no recorded replies")
+        pytest.skip("../shared/data/pandalm is not here")
+
+    def test_for_want_of_what_is_in_the_repository() -> None:
+        pytest.skip("../shared/data/golden is not here")
 
     @pytest.mark.xfail
     def test_that_fails_as_expected() -> None:
@@ -72,16 +75,17 @@ SKIPPING = """
 def test_outside_ci_a_skip_is_a_skip(tmp_path: Path) -> None:
     outcome = run_pytest(tmp_path, SKIPPING, env={"CI": ""})
 
-    assert "3 skipped, 1 xfailed" in outcome
+    assert "4 skipped, 1 xfailed" in outcome
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["in one process", "with workers"])
-def test_in_ci_only_what_needs_shared_may_skip(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_in_ci_only_what_needs_data_of_others_may_skip(tmp_path: Path, options: tuple[str, ...]) -> None:
     outcome = run_pytest(tmp_path, SKIPPING, *options, env={"CI": "true"})
 
-    assert "1 failed, 1 skipped, 1 xfailed, 1 error" in outcome  # a mark skips before the call: an error
-    assert "skipped in CI, where only '../shared is not here' is a reason: no browser" in outcome
+    assert "2 failed, 1 skipped, 1 xfailed, 1 error" in outcome  # a mark skips before the call: an error
+    assert "skipped in CI, where only data of others may be missing: no browser" in outcome
+    assert "skipped in CI, where only data of others may be missing: ../shared/data/golden is not here" in outcome
 
 
 @pytest.mark.slow

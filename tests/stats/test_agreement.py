@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given, strategies as st
@@ -14,12 +12,7 @@ from hypothesis import given, strategies as st
 from evenhand.domain.summary import JuryAgreement
 from evenhand.stats.agreement import Rating, Ratings
 
-GOLDEN = Path(__file__).resolve().parents[2].parent / "shared/data/golden/agreement.json"
-NO_GOLDEN = pytest.mark.skipif(not GOLDEN.is_file(), reason="../shared is not here: no golden figures")
-
-
-def golden(what: str) -> list[Any]:
-    return [case for case in json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"] if case["what"] == what]
+Golden: TypeAlias = Callable[[str, str], list[Any]]
 
 
 def agreement(
@@ -53,9 +46,8 @@ def squared(first: float, second: float) -> float:
     return (first - second) ** 2
 
 
-@NO_GOLDEN
-def test_alpha_with_missing_ratings_is_the_golden_one() -> None:
-    (case,) = golden("alpha_with_missing")
+def test_alpha_with_missing_ratings_is_the_golden_one(golden: Golden) -> None:
+    (case,) = golden("agreement.json", "alpha_with_missing")
     scores = [[None if value is None else value / 4 for value in row] for row in zip(*case["ratings"], strict=True)]
 
     assert agreement(scores).alpha == pytest.approx(case["alpha_interval"], abs=1e-6)
@@ -63,19 +55,17 @@ def test_alpha_with_missing_ratings_is_the_golden_one() -> None:
     assert agreement(scores).left_out == 2  # two have a single rating
 
 
-@NO_GOLDEN
-def test_alpha_of_two_raters_is_the_golden_one() -> None:
-    (case,) = golden("ordinal")
+def test_alpha_of_two_raters_is_the_golden_one(golden: Golden) -> None:
+    (case,) = golden("agreement.json", "ordinal")
     scores = [(human / 4, judge / 4) for human, judge in zip(case["human"], case["judge"], strict=True)]
 
     assert agreement(scores).alpha == pytest.approx(case["alpha_interval"], abs=1e-6)
     assert agreement(scores, labels=True).alpha == pytest.approx(case["alpha_nominal"], abs=1e-6)
 
 
-@NO_GOLDEN
-def test_alpha_of_two_by_two_tables_is_the_golden_one() -> None:
-    assert len(golden("binary")) == 4
-    for case in golden("binary"):
+def test_alpha_of_two_by_two_tables_is_the_golden_one(golden: Golden) -> None:
+    assert len(golden("agreement.json", "binary")) == 4
+    for case in golden("agreement.json", "binary"):
         rows = [
             (float(first), float(second))
             for first in (0, 1)
@@ -88,14 +78,10 @@ def test_alpha_of_two_by_two_tables_is_the_golden_one() -> None:
         assert agreement(rows, labels=True).alpha == pytest.approx(case["krippendorff_alpha"], abs=1e-6)
 
 
-@NO_GOLDEN
-def test_alpha_of_the_people_who_made_pandalm_is_the_golden_one() -> None:
-    (case,) = golden("pandalm_humans")
-    source = GOLDEN.parents[3] / case["file"]
-    rows = [
-        [float(row[f"annotator{number}"]) / 2 for number in (1, 2, 3)]
-        for row in json.loads(source.read_text(encoding="utf-8"))
-    ]
+def test_alpha_of_the_people_who_made_pandalm_is_the_golden_one(golden: Golden, pandalm: dict[str, list[str]]) -> None:
+    (case,) = golden("agreement.json", "pandalm_humans")
+    people = [pandalm[f"annotator{number}"] for number in (1, 2, 3)]
+    rows = [[float(said) / 2 for said in given] for given in zip(*people, strict=True)]
 
     assert agreement(rows, labels=True).alpha == pytest.approx(case["alpha_nominal"], abs=1e-6)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -63,16 +61,15 @@ def test_too_few_of_a_class_are_refused_as_the_golden_case_says(golden: Golden) 
     assert isinstance(sure_verdicts([0.9] * 9 + [0.2] * 9, [True] * 9 + [False] * 9, case["alpha"]), SureVerdicts)
 
 
-def test_the_verdicts_of_a_judge_card_are_the_golden_ones(golden: Golden, shared: Path) -> None:
+def test_the_verdicts_of_a_judge_card_are_the_golden_ones(golden: Golden, judged_rows: list[Any]) -> None:
     (card,) = golden("trust_expected.json", "judge_card")
-    rows = [json.loads(line) for line in (shared / "golden" / card["file"]).read_text(encoding="utf-8").splitlines()]
-    labelled = [row for row in rows if row["human"] is not None]
+    labelled = [row for row in judged_rows if row["human"] is not None]
 
     found = sure(sure_verdicts([row["score"] for row in labelled], [row["human"] == "pass" for row in labelled]))
 
     expected = card["conformal_90"]
     assert (found.pass_above, found.fail_below) == (expected["pass_above"], expected["fail_below"])
-    assert Counter(str(found.verdict(row["score"])) for row in rows) == expected["verdicts"]
+    assert Counter(str(found.verdict(row["score"])) for row in judged_rows) == expected["verdicts"]
     assert found.thresholds == Thresholds(pass_at=0.85, borderline_at=0.7)
 
 

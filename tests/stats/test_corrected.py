@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import statistics
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -127,23 +125,22 @@ def test_the_mean_by_unequal_chances_is_the_golden_one(golden: Golden) -> None:
         assert "beyond the scale" in (corrected(result).note or "")
 
 
-def test_the_whole_card_of_a_judge_is_the_golden_one(golden: Golden, shared: Path) -> None:
+def test_the_whole_card_of_a_judge_is_the_golden_one(golden: Golden, judged_rows: list[Any]) -> None:
     (card,) = golden("trust_expected.json", "judge_card")
-    rows = [json.loads(line) for line in (shared / "golden" / card["file"]).read_text(encoding="utf-8").splitlines()]
-    passes = [reaches(row["score"], card["pass_mark"]) for row in rows]
-    labelled = [row for row in rows if row["human"] is not None]
+    passes = [reaches(row["score"], card["pass_mark"]) for row in judged_rows]
+    labelled = [row for row in judged_rows if row["human"] is not None]
     people = [row["human"] == "pass" for row in labelled]
     verdicts = [reaches(row["score"], card["pass_mark"]) for row in labelled]
     labels = JudgedLabels.of(zip(people, verdicts, strict=True))
-    scores = [row["score"] for row in rows]
+    scores = [row["score"] for row in judged_rows]
 
-    rate = corrected_rate(sum(passes), len(rows), labels)
+    rate = corrected_rate(sum(passes), len(judged_rows), labels)
     mean = corrected_mean(list(map(float, people)), [row["score"] for row in labelled], scores)
     fit = fitted(list(map(float, people)), [row["score"] for row in labelled], scores)
-    others = [float(reaches(row["score"], card["pass_mark"])) for row in rows if row["human"] is None]
+    others = [float(reaches(row["score"], card["pass_mark"])) for row in judged_rows if row["human"] is None]
     published = prediction_powered(list(map(float, people)), list(map(float, verdicts)), others)
 
-    assert (sum(passes), len(rows), labels.n) == (card["judge_passes"], card["judged"], card["labelled"])
+    assert (sum(passes), len(judged_rows), labels.n) == (card["judge_passes"], card["judged"], card["labelled"])
     assert (labels.tp, labels.fp, labels.fn, labels.tn) == tuple(card[name] for name in ("tp", "fp", "fn", "tn"))
     for name in ("agreement", "sensitivity", "specificity", "kappa", "bias"):
         found = getattr(labels, name)()
@@ -160,7 +157,7 @@ def test_the_whole_card_of_a_judge_is_the_golden_one(golden: Golden, shared: Pat
     assert (fit.slope, fit.error) == pytest.approx((by_score["beta"], by_score["se"]), abs=1e-6)
     assert numbers(mean) == pytest.approx([by_score[name] for name in ("estimate", "low", "high")], abs=1e-6)
     by_errors = card["rogan_gladen"]
-    assert numbers(by_error_rates(sum(passes), len(rows), labels)) == pytest.approx(
+    assert numbers(by_error_rates(sum(passes), len(judged_rows), labels)) == pytest.approx(
         [by_errors[name] for name in ("estimate", "low", "high")], abs=1e-6
     )
     expected = card["ppi_plus_plus"]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given, strategies as st
@@ -16,17 +14,9 @@ from evenhand.stats.intervals import Scores
 from evenhand.stats.sample import ExactSum
 from evenhand.stats.wilson import effective_number, scaled_wilson, wilson
 
+Golden: TypeAlias = Callable[[str, str], list[Any]]
 UNIT = st.floats(min_value=0, max_value=1)
 CLUSTERED = (1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 1)
-
-
-GOLDEN = Path(__file__).resolve().parents[2].parent / "shared/data/golden/intervals.json"
-
-
-def golden(what: str) -> list[Any]:
-    if not GOLDEN.is_file():
-        return []
-    return [case for case in json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"] if case["what"] == what]
 
 
 def scores_of(scores: Iterable[float], clusters: Iterable[str | None] | None = None) -> Scores:
@@ -51,18 +41,16 @@ def test_wilson_covers_as_often_as_enumerated(n: int, p: float, coverage: float)
     assert sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in covered) == pytest.approx(coverage, abs=5e-5)
 
 
-@pytest.mark.skipif(not GOLDEN.is_file(), reason="../shared is not here: no golden figures")
-def test_wilson_intervals_are_the_golden_ones() -> None:
-    assert len(golden("wilson")) == 9
-    for case in golden("wilson"):
+def test_wilson_intervals_are_the_golden_ones(golden: Golden) -> None:
+    assert len(golden("intervals.json", "wilson")) == 9
+    for case in golden("intervals.json", "wilson"):
         assert wilson(case["passed"] / case["n"], case["n"]) == pytest.approx((case["low"], case["high"]), abs=1e-6)
 
 
-@pytest.mark.skipif(not GOLDEN.is_file(), reason="../shared is not here: no golden figures")
 @pytest.mark.parametrize("what", ["scaled_wilson", "scaled_wilson_clustered"])
-def test_mean_error_units_and_scaled_interval_are_the_golden_ones(what: str) -> None:
-    assert len(golden(what)) >= 2
-    for case in golden(what):
+def test_mean_error_units_and_scaled_interval_are_the_golden_ones(golden: Golden, what: str) -> None:
+    assert len(golden("intervals.json", what)) >= 2
+    for case in golden("intervals.json", what):
         taken = scores_of(case["scores"], case.get("clusters"))
         assert taken.mean is not None
         assert taken.error is not None
@@ -78,10 +66,9 @@ def test_mean_error_units_and_scaled_interval_are_the_golden_ones(what: str) -> 
         assert shown.high >= ends[1] - 1e-12
 
 
-@pytest.mark.skipif(not GOLDEN.is_file(), reason="../shared is not here: no golden figures")
 @pytest.mark.parametrize("what", ["equal_past_float_noise", "equal_cluster_means_past_float_noise"])
-def test_equal_scores_have_the_golden_interval(what: str) -> None:
-    (case,) = golden(what)
+def test_equal_scores_have_the_golden_interval(golden: Golden, what: str) -> None:
+    (case,) = golden("intervals.json", what)
 
     shown = scores_of(case["scores"], case.get("clusters")).interval()
 
@@ -89,10 +76,9 @@ def test_equal_scores_have_the_golden_interval(what: str) -> None:
     assert found == pytest.approx((case["low"], case["high"]), abs=1e-6)
 
 
-@pytest.mark.skipif(not GOLDEN.is_file(), reason="../shared is not here: no golden figures")
-def test_means_with_missing_scores_are_the_golden_ones() -> None:
-    assert len(golden("unscored_bounds")) == 3
-    for case in golden("unscored_bounds"):
+def test_means_with_missing_scores_are_the_golden_ones(golden: Golden) -> None:
+    assert len(golden("intervals.json", "unscored_bounds")) == 3
+    for case in golden("intervals.json", "unscored_bounds"):
         taken = scores_of(case["scores"])
         found = taken.mean_with(case["errors"]), taken.mean_with(case["errors"], 1)
         assert found == pytest.approx((case["if_zero"], case["if_one"]), abs=1e-6)

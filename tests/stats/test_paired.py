@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given, strategies as st
@@ -16,7 +15,7 @@ from evenhand.domain.paired_difference import PairedDifference
 from evenhand.stats.paired import PairedScores, holm
 from evenhand.stats.power import mcnemar_minimum_detectable, mcnemar_power, minimum_detectable, needed_pairs
 
-GOLDEN = Path(__file__).resolve().parents[2].parent / "shared/data/golden/power.json"
+Golden: TypeAlias = Callable[[str, str], list[Any]]
 Pair = tuple[float, float, str | None]
 
 UNIT = st.floats(min_value=0, max_value=1)
@@ -111,25 +110,21 @@ def test_the_interval_for_shares_covers_as_often_as_it_says(gained: float, lost:
 # How much can be shown
 
 
-@pytest.mark.skipif(not GOLDEN.is_file(), reason="../shared is not here: no golden figures")
-def test_power_and_detectable_differences_are_the_golden_ones() -> None:
-    cases = json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"]
-    assert len(cases) == 18
-    for case in cases:
-        match case["what"]:
-            case "mcnemar_power":
-                found = mcnemar_power(case["n"], case["wins"], case["losses"])
-                assert found == pytest.approx(case["power"], abs=1e-6)
-            case "mcnemar_minimum_detectable":
-                smallest = mcnemar_minimum_detectable(case["n"], case["discordant_share"])
-                assert smallest == pytest.approx(case["minimum_detectable"], abs=case["tolerance"])
-            case "paired_t_minimum_detectable":
-                error = case["sd"] / math.sqrt(case["n"])
-                assert minimum_detectable(error, case["n"] - 1) == pytest.approx(case["minimum_detectable"], abs=1e-6)
-            case "paired_t_needed":
-                assert needed_pairs(case["sd"] ** 2, case["difference"]) == case["needed"]
-            case what:
-                pytest.fail(f"no test reads {what}")
+def test_power_of_mcnemars_test_is_the_golden_one(golden: Golden) -> None:
+    for case in golden("power.json", "mcnemar_power"):
+        found = mcnemar_power(case["n"], case["wins"], case["losses"])
+        assert found == pytest.approx(case["power"], abs=1e-6)
+    for case in golden("power.json", "mcnemar_minimum_detectable"):
+        smallest = mcnemar_minimum_detectable(case["n"], case["discordant_share"])
+        assert smallest == pytest.approx(case["minimum_detectable"], abs=case["tolerance"])
+
+
+def test_what_paired_scores_can_show_is_the_golden_figure(golden: Golden) -> None:
+    for case in golden("power.json", "paired_t_minimum_detectable"):
+        error = case["sd"] / math.sqrt(case["n"])
+        assert minimum_detectable(error, case["n"] - 1) == pytest.approx(case["minimum_detectable"], abs=1e-6)
+    for case in golden("power.json", "paired_t_needed"):
+        assert needed_pairs(case["sd"] ** 2, case["difference"]) == case["needed"]
 
 
 def test_one_win_among_a_hundred_ties_shows_how_little_the_exact_test_can() -> None:

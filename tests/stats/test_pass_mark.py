@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -46,10 +44,9 @@ def test_the_mark_and_its_folds_are_the_golden_ones(golden: Golden) -> None:
     )
 
 
-def test_the_mark_of_a_judge_card_is_the_golden_one(golden: Golden, shared: Path) -> None:
+def test_the_mark_of_a_judge_card_is_the_golden_one(golden: Golden, judged_rows: list[Any]) -> None:
     (card,) = golden("trust_expected.json", "judge_card")
-    rows = [json.loads(line) for line in (shared / "golden" / card["file"]).read_text(encoding="utf-8").splitlines()]
-    labelled = [row for row in rows if row["human"] is not None]
+    labelled = [row for row in judged_rows if row["human"] is not None]
     expected = card["threshold"]
 
     found = chosen(

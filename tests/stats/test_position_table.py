@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import pytest
@@ -18,15 +16,15 @@ Golden: TypeAlias = Callable[[str, str], list[Any]]
 TAGS: dict[str, Place | None] = {"A": "first", "B": "second", "C": "tie", "-": None}
 
 
-def test_the_published_table_of_mt_bench_comes_out(golden: Golden, shared: Path) -> None:
+def test_the_published_table_of_mt_bench_comes_out(
+    golden: Golden, mtbench: dict[tuple[str, str], list[tuple[str, str]]]
+) -> None:
     cases = golden("families_and_position.json", "position_inconsistency")
-    with (shared / "mtbench_judges" / "pairwise_verdicts.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
     assert len(cases) == 12
 
     for case in cases:
-        own = [row for row in rows if (row["language"], row["judge"]) == (case["language"], case["judge"])]
-        table = position_table((TAGS[row["last_tag_ab"]], TAGS[row["last_tag_ba"]]) for row in own)
+        said = mtbench[case["language"], case["judge"]]
+        table = position_table((TAGS[one], TAGS[other]) for one, other in said)
 
         names = ("valid", "unreadable", "inconsistent", "to_first", "to_second", "with_a_tie")
         assert {name: getattr(table, name) for name in names} == {name: case[name] for name in names}

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -28,13 +25,12 @@ def test_p_values_are_corrected_as_in_the_golden_file(golden: Golden) -> None:
         )
 
 
-def test_all_twelve_rows_of_the_table_of_mt_bench_come_out(golden: Golden, shared: Path) -> None:
-    with (shared / "mtbench_judges" / "pairwise_verdicts.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-
+def test_all_twelve_rows_of_the_table_of_mt_bench_come_out(
+    golden: Golden, mtbench: dict[tuple[str, str], list[tuple[str, str]]]
+) -> None:
     for case in golden("families_and_position.json", "position_inconsistency"):
-        own = [row for row in rows if (row["language"], row["judge"]) == (case["language"], case["judge"])]
-        table = evenhand.position_table((TAGS[row["last_tag_ab"]], TAGS[row["last_tag_ba"]]) for row in own)
+        said = mtbench[case["language"], case["judge"]]
+        table = evenhand.position_table((TAGS[one], TAGS[other]) for one, other in said)
 
         for name in ("valid", "unreadable", "inconsistent", "to_first", "to_second", "with_a_tie"):
             assert getattr(table, name) == case[name]
@@ -60,35 +56,21 @@ def test_a_judge_with_a_known_bias_is_measured_right(golden: Golden) -> None:
         assert (table.win_rate(), 1 - rate.value) == pytest.approx((case["mean"], case["consistent"]), abs=1e-6)
 
 
-@pytest.fixture
-def pandalm(shared: Path) -> dict[str, list[str]]:
-    """Read the recorded verdicts, and what most people say."""
-
-    def read(name: str, key: str) -> list[str]:
-        rows = json.loads((shared / "pandalm" / f"{name}.json").read_text(encoding="utf-8"))
-        return [str(row[key]) for row in rows]
-
-    found = {f"annotator{number}": read("testset-v1", f"annotator{number}") for number in (1, 2, 3)}
-    people = zip(*found.values(), strict=True)
-    found["people"] = [Counter(said).most_common(1)[0][0] for said in people]
-    found["pandalm"] = read("pandalm-7b-testset-v1", "pandalm_result")
-    found["gpt"] = read("gpt-3.5-turbo-testset-v1", "gpt_result")
-    return found
-
-
 def test_what_pandalm_published_comes_out(pandalm: dict[str, list[str]]) -> None:
+    annotators = [pandalm[f"annotator{number}"] for number in (1, 2, 3)]
+    people = [Counter(said).most_common(1)[0][0] for said in zip(*annotators, strict=True)]
     kappas: list[float] = []
     for one, other in ((1, 2), (1, 3), (2, 3)):
         found: Any = evenhand.agreement(pandalm[f"annotator{one}"], pandalm[f"annotator{other}"])
         kappas.append(round(found.kappa.value, 4))
-    judge: Any = evenhand.agreement(pandalm["people"], pandalm["pandalm"], labels="012")
-    as_ties: Any = evenhand.agreement(pandalm["people"], [_as_tie(said) for said in pandalm["gpt"]], labels="012")
+    judge: Any = evenhand.agreement(people, pandalm["pandalm"], labels="012")
+    as_ties: Any = evenhand.agreement(people, [_as_tie(said) for said in pandalm["gpt"]], labels="012")
     as_missing: Any = evenhand.agreement(
-        pandalm["people"], [None if said == "garbage" else _as_tie(said) for said in pandalm["gpt"]], labels="012"
+        people, [None if said == "garbage" else _as_tie(said) for said in pandalm["gpt"]], labels="012"
     )
 
     assert kappas == [0.8520, 0.8789, 0.8617]
-    assert Counter(pandalm["people"]) == {"0": 105, "1": 422, "2": 472}
+    assert Counter(people) == {"0": 105, "1": 422, "2": 472}
     assert _hundredths(judge) == (66.77, 57.38, 57.50, 57.43)
     assert _hundredths(as_ties) == (71.07, 58.79, 57.36, 57.55)
     # What could not be read is said, and is not a tie.

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given, strategies as st
 
 from evenhand.stats.repeats import pass_all_of_k, pass_at_k, steadiness
 
-GOLDEN = Path(__file__).resolve().parents[2].parent / "shared/data/golden/repeats.json"
-
-
-def golden(what: str) -> list[Any]:
-    if not GOLDEN.is_file():
-        return []
-    return [case for case in json.loads(GOLDEN.read_text(encoding="utf-8"))["cases"] if case["what"] == what]
+Golden: TypeAlias = Callable[[str, str], list[Any]]
 
 
 def counts(passes: list[int], samples: int) -> Counter[tuple[int, int, str | None]]:
     return Counter((samples, passed, None) for passed in passes)
 
 
-@pytest.mark.skipif(not GOLDEN.is_file(), reason="../shared is not here: no golden figures")
-def test_pass_at_k_and_pass_all_of_k_are_the_golden_ones() -> None:
-    assert len(golden("pass_k")) == 3
-    for case in golden("pass_k"):
+def test_pass_at_k_and_pass_all_of_k_are_the_golden_ones(golden: Golden) -> None:
+    assert len(golden("repeats.json", "pass_k")) == 3
+    for case in golden("repeats.json", "pass_k"):
         steady = steadiness(counts(case["passes_of_3"], 3))
         assert steady is not None
         (row,) = [row for row in steady.passes if row.k == case["k"]]
@@ -36,9 +28,8 @@ def test_pass_at_k_and_pass_all_of_k_are_the_golden_ones() -> None:
         assert row.all.value == pytest.approx(case["pass_hat_k"], abs=1e-6)
 
 
-@pytest.mark.skipif(not GOLDEN.is_file(), reason="../shared is not here: no golden figures")
-def test_the_chance_that_two_samples_agree_is_the_golden_one() -> None:
-    (case,) = golden("self_consistency")
+def test_the_chance_that_two_samples_agree_is_the_golden_one(golden: Golden) -> None:
+    (case,) = golden("repeats.json", "self_consistency")
 
     steady = steadiness(counts(case["passes_of_3"], 3))
 

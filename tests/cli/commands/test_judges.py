@@ -16,14 +16,7 @@ from evenhand import Case, CompositeEvaluator, PromptEvaluator, Run, add_labels,
 pytestmark = pytest.mark.slow
 
 Command = Callable[..., Any]
-SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
-
-
-@pytest.fixture
-def shared() -> Path:
-    if not SHARED.is_dir():
-        pytest.skip("../shared is not here: no recorded judges")
-    return SHARED
+RECORDED = Path(__file__).resolve().parents[2] / "golden" / "recorded_verdicts.json"
 
 
 def test_runs_of_several_judges_are_compared_with_their_costs(
@@ -110,23 +103,16 @@ def test_the_members_of_a_jury_are_its_judges(command: Command) -> None:
     assert (found["jury"]["jury"], found["jury"]["gain"]) == ("panel", 0.0)
 
 
-def test_the_judges_of_pandalm_are_held_against_its_people(command: Command, shared: Path) -> None:
-    def read(name: str) -> list[dict[str, str]]:
-        rows = json.loads((shared / "pandalm" / f"{name}.json").read_text(encoding="utf-8"))
-        return [{key: str(value) for key, value in row.items()} for row in rows]
-
-    pairs = read("testset-v1")
+def test_the_judges_of_pandalm_are_held_against_its_people(command: Command) -> None:
+    *_, counted = json.loads(RECORDED.read_text(encoding="utf-8"))["cases"]
+    assert counted["of"] == ["annotator1", "annotator2", "annotator3", "pandalm", "gpt"]
+    pairs = {f"pair-{n}": row.split() for n, row in enumerate(Counter(counted["counts"]).elements())}
     said: dict[str, dict[str, float | None]] = {
-        "PandaLM-7B": {row["idx"]: float(row["pandalm_result"] == "1") for row in read("pandalm-7b-testset-v1")},
-        "GPT-3.5": {
-            row["idx"]: None if row["gpt_result"] == "garbage" else float(row["gpt_result"] == "1")
-            for row in read("gpt-3.5-turbo-testset-v1")
-        },
+        "PandaLM-7B": {pair: float(pandalm == "1") for pair, (*_, pandalm, _) in pairs.items()},
+        "GPT-3.5": {pair: None if gpt == "garbage" else float(gpt == "1") for pair, (*_, gpt) in pairs.items()},
     }
-    run = recorded(said, {row["idx"]: f"{row['response1']}\n{row['response2']}" for row in pairs})
-    people = {
-        row["idx"]: Counter(row[f"annotator{number}"] for number in (1, 2, 3)).most_common(1)[0][0] for row in pairs
-    }
+    run = recorded(said, {pair: f"The answers of {pair}" for pair in pairs})
+    people = {pair: Counter(row[:3]).most_common(1)[0][0] for pair, row in pairs.items()}
     add_labels(
         run, [{"id": idx, "human": "pass" if one == "1" else "fail"} for idx, one in people.items()], rater="most"
     )
@@ -142,9 +128,11 @@ def test_the_judges_of_pandalm_are_held_against_its_people(command: Command, sha
     assert found["judges"][0]["within"] is False
 
 
-def test_the_six_judges_of_mt_bench_are_compared_without_labels(command: Command, shared: Path) -> None:
+def test_the_six_judges_of_mt_bench_are_compared_without_labels(
+    command: Command, third_party: Callable[[str], Path]
+) -> None:
     said: dict[str, dict[str, float | None]] = {}
-    with (shared / "mtbench_judges" / "single_scores.csv").open(encoding="utf-8", newline="") as file:
+    with (third_party("mtbench_judges") / "single_scores.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if (row["language"], row["protocol"]) == ("en", "single_grade"):
                 score = float(row["score_turn1"])
