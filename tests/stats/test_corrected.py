@@ -308,6 +308,30 @@ def test_a_judge_that_is_always_right_is_corrected_by_nothing(passes: int, fails
     assert result.value == pytest.approx(passes / (passes + fails))
 
 
+@given(st.tuples(*[st.integers(3, 30)] * 4), st.integers(0, 300), st.integers(0, 300))
+def test_a_judge_that_says_the_opposite_tells_as_much(
+    counts: tuple[int, ...], more_passes: int, more_fails: int
+) -> None:
+    tp, fp, fn, tn = counts
+    passes, fails = tp + fp + more_passes, fn + tn + more_fails
+
+    found = corrected_rate(passes, passes + fails, JudgedLabels(tp=tp, fp=fp, fn=fn, tn=tn))
+    opposite = corrected_rate(fails, passes + fails, JudgedLabels(tp=fn, fp=tn, fn=tp, tn=fp))
+
+    assert numbers(opposite) == pytest.approx(numbers(found), abs=1e-12)
+
+
+def test_a_judge_that_contradicts_people_is_corrected_as_worked_out_by_hand() -> None:
+    # The judge passes 200 of 1,000; people pass 2 of 20 that it passed, and 27 of 30 that it failed.
+    result = corrected_rate(200, 1000, JudgedLabels(tp=2, fp=18, fn=27, tn=3))
+
+    # Wilson's ends: 0.1764 and 0.2259 for 200 of 1,000; 0.0279 and 0.3010 for 2 of 20; 0.7438 and 0.9654 for 27 of 30.
+    # The rate falls by 0.8 as the share of passes rises by 1, so that the upper end of that one lowers it.
+    low = 0.74 - math.hypot(0.8 * (0.2259 - 0.2), 0.2 * (0.1 - 0.0279), 0.8 * (0.9 - 0.7438))
+    high = 0.74 + math.hypot(0.8 * (0.2 - 0.1764), 0.2 * (0.3010 - 0.1), 0.8 * (0.9654 - 0.9))
+    assert numbers(result) == pytest.approx((0.2 * 0.1 + 0.8 * 0.9, low, high), abs=1e-4)
+
+
 # Simulations
 
 

@@ -325,6 +325,58 @@ def test_a_run_stops_when_one_gate_failed_or_all_are_decided() -> None:
     assert {decision and decision.outcome for decision in passing.decisions.values()} == {"pass"}
 
 
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_of_all_orders_no_more_than_alpha_end_in_a_wrong_decision_of_any_gate(count: int) -> None:
+    # One case passes by each gate, another one for each, and one is what the limit asks for. A gate fails, wrongly, in
+    # the orders in which its case is among the last ones, so that they can be counted.
+    cases, alpha = 400, 0.05
+    limits = {f"gate-{number}": ("min_pass_rate", 1 / cases) for number in range(count)}
+
+    def failed_after(passes_at: int | None) -> int | None:
+        gates = EarlyGates.of(limits, cases=cases, in_random_order=True, alpha=alpha)
+        assert isinstance(gates, EarlyGates)
+        for place in range(cases):
+            passed = place == passes_at
+            gates.add({"gate-0": Judged(passed=passed)} | dict.fromkeys([*limits][1:], Judged(passed=False)))
+            if (decision := gates.decisions["gate-0"]) is not None:
+                return decision.after if decision.outcome == "fail" else None
+        return None
+
+    fails = failed_after(None)
+
+    assert fails is not None
+    assert failed_after(fails - 1) is None
+    assert failed_after(fails) == fails
+    wrong, one_more = (1 - Fraction(math.comb(among, count), math.comb(cases, count)) for among in (fails, fails - 1))
+    assert wrong <= Fraction(alpha) < one_more  # and nothing of what may be shared is given away
+
+
+def test_each_of_several_gates_decides_as_it_does_alone_with_its_share_of_alpha() -> None:
+    chance = random.Random(41)
+    limits = {"rate": ("min_pass_rate", 0.8), "low": ("min_pass_rate_low", 0.7), "mean": ("min_mean", 0.6)}
+    later = 0
+
+    for _ in range(20):
+        good = chance.uniform(0.5, 1)
+        order = [Judged(score=chance.random() * good, passed=chance.random() < good) for _ in range(200)]
+        together = EarlyGates.of(limits, cases=200, in_random_order=True, alpha=0.06)
+        assert isinstance(together, EarlyGates)
+        for judged in order:
+            together.add(dict.fromkeys(limits, judged))
+
+        for name, (rule, limit) in limits.items():
+            of_a_third, of_all = (
+                ended(EarlyGate(rule, limit, cases=200, alpha=alpha), order).decision  # type: ignore[arg-type]
+                for alpha in (Fraction(0.06) / 3, 0.06)
+            )
+            assert together.decisions[name] == of_a_third
+            assert of_a_third is not None
+            assert of_all is not None
+            later += of_a_third.after > of_all.after
+
+    assert later > 20
+
+
 @pytest.mark.parametrize(
     ("limits", "options", "why"),
     [
