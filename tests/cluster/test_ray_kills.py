@@ -11,6 +11,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,6 @@ from bench.marked import marked
 
 from evenhand.store.store import open_store
 
-CASES = 10_000
-KILLS = ["worker"] * 10 + ["driver"] * 3
 Suite = Callable[..., Path]
 
 pytestmark = [
@@ -38,16 +37,30 @@ def command(*arguments: str, folder: Path, mark: str) -> subprocess.Popen[bytes]
     return subprocess.Popen(program, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def kill_often(database: str, suite: Path, mark: str, provider: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Extent:
+    """How many cases there are, and what is killed meanwhile."""
+
+    cases: int
+    workers: int
+    drivers: int
+
+
+SAMPLE = pytest.param(Extent(cases=1200, workers=2, drivers=1), id="sample")
+ALL = pytest.param(Extent(cases=10_000, workers=10, drivers=3), id="all", marks=pytest.mark.sweep)
+
+
+def kill_often(database: str, suite: Path, mark: str, provider: Any, extent: Extent) -> None:
     """Run a suite, kill what is to be killed at random after another part of the work each, and resume."""
     chance = random.Random(11)
-    kills = chance.sample(KILLS, len(KILLS))
+    victims_in_order = ["worker"] * extent.workers + ["driver"] * extent.drivers
+    kills = chance.sample(victims_in_order, len(victims_in_order))
     on = ("--on", "ray", "--workers", "2", "--db", database, "--quiet")
     provider.calls.clear()
     provider.most = 0
     process = command("run", suite.name, *on, folder=suite.parent, mark=mark)
     for number, what in enumerate(kills, 1):
-        provider.most = number * CASES // (len(KILLS) + 4)  # so the run cannot end before the last of them
+        provider.most = number * extent.cases // (len(kills) + 4)  # so the run cannot end before the last of them
         while True:
             assert process.poll() is None, process.communicate()
             victims = list(marked(mark, b"ray::RayWorker"))
@@ -68,20 +81,20 @@ def report(database: str, folder: Path) -> bytes:
     return subprocess.run(arguments, cwd=folder, capture_output=True, check=True).stdout
 
 
-def check(database: str, suite: Path, provider: Any) -> None:
+def check(database: str, suite: Path, provider: Any, extent: Extent) -> None:
     mark = uuid.uuid4().hex
     alone = str(suite.parent / "alone.db")
     calm = [sys.executable, "-m", "evenhand", "run", suite.name, "--db", alone, "--quiet"]
     key = {**os.environ, "OPENAI_API_KEY": "sk-test"}
     subprocess.run(calm, cwd=suite.parent, env=key, capture_output=True, check=True)
 
-    kill_often(database, suite, mark, provider)
+    kill_often(database, suite, mark, provider, extent)
 
     store = open_store(database)
     (run,) = store.runs.newest()
     ((rows,),) = store.database.rows("SELECT COUNT(*) FROM evaluations")
     store.close()
-    assert (rows, run.evaluations) == (CASES, CASES)
+    assert (rows, run.evaluations) == (extent.cases, extent.cases)
     assert report(database, suite.parent) == report(alone, suite.parent)
     while any(marked(mark)):  # all of Ray ends with its driver, killed or not
         time.sleep(0.5)
@@ -92,12 +105,17 @@ def asking(provider: Any) -> dict[str, Any]:
     return {"judge": judge, "evaluators": [{"name": "quality", "type": "llm_judge"}]}
 
 
-def test_10_000_cases_survive_10_dead_workers_and_3_dead_drivers(tmp_path: Path, suite: Suite, provider: Any) -> None:
-    check(str(tmp_path / "ray.db"), suite(CASES, **asking(provider)), provider)
-
-
-@pytest.mark.xdist_group("postgres")
-def test_10_000_cases_survive_10_dead_workers_and_3_dead_drivers_in_postgresql(
-    suite: Suite, postgres_url: str, provider: Any
+@pytest.mark.parametrize("extent", [SAMPLE, ALL])
+def test_cases_survive_dead_workers_and_dead_drivers(
+    tmp_path: Path, suite: Suite, provider: Any, extent: Extent
 ) -> None:
-    check(postgres_url, suite(CASES, **asking(provider)), provider)
+    check(str(tmp_path / "ray.db"), suite(extent.cases, **asking(provider)), provider, extent)
+
+
+# Only the driver writes: what a database makes of its death, tests/kill tells of both.
+@pytest.mark.xdist_group("postgres-kill")
+@pytest.mark.parametrize("extent", [ALL])
+def test_cases_survive_dead_workers_and_dead_drivers_in_postgresql(
+    suite: Suite, postgres_url: str, provider: Any, extent: Extent
+) -> None:
+    check(postgres_url, suite(extent.cases, **asking(provider)), provider, extent)

@@ -373,10 +373,12 @@ def fuzz(questions: int, seed: int) -> list[str]:
     return wrong
 
 
-def test_every_question_gets_its_own_answer_or_a_failure_with_a_class() -> None:
-    assert fuzz(400, seed=1) == []
-
-
-@pytest.mark.long
-def test_every_one_of_twenty_thousand_questions_gets_its_own_answer_or_a_failure_with_a_class() -> None:
-    assert fuzz(20_000, seed=2) == []
+@pytest.mark.parametrize(
+    ("questions", "seed"),
+    [
+        pytest.param(400, 1, id="sample"),
+        pytest.param(20_000, 2, id="all", marks=pytest.mark.sweep),
+    ],
+)
+def test_every_question_gets_its_own_answer_or_a_failure_with_a_class(questions: int, seed: int) -> None:
+    assert fuzz(questions, seed) == []

@@ -191,46 +191,46 @@ def test_a_process_that_was_silent_and_taken_over_stops_when_it_wakes(tmp_path: 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.xdist_group("postgres")
+@pytest.mark.xdist_group("postgres-kill")
+@pytest.mark.parametrize(
+    "cases", [pytest.param(800, id="sample"), pytest.param(2000, id="all", marks=pytest.mark.sweep)]
+)
 def test_a_process_that_was_silent_and_taken_over_stops_when_it_wakes_in_postgresql(
-    tmp_path: Path, provider: Any, postgres_url: str
+    tmp_path: Path, provider: Any, postgres_url: str, cases: int
 ) -> None:
-    suite = write_suite(tmp_path, provider.port, 2000)
+    suite = write_suite(tmp_path, provider.port, cases)
 
-    check_taken_over(postgres_url, suite, provider, cases=2000)
+    check_taken_over(postgres_url, suite, provider, cases=cases)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_600_cases_survive_4_kills(tmp_path: Path, provider: Any) -> None:
-    suite = write_suite(tmp_path, provider.port, 600)
-
-    check(str(tmp_path / "killed.db"), suite, provider, kills=4, cases=600, seed=4)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(1200)
-def test_2000_cases_survive_10_kills(tmp_path: Path, provider: Any) -> None:
-    suite = write_suite(tmp_path, provider.port, 2000)
-
-    check(str(tmp_path / "killed.db"), suite, provider, kills=10, cases=2000, seed=1)
-
-
-@pytest.mark.long
 @pytest.mark.timeout(3600)
-def test_10000_cases_survive_50_kills(tmp_path: Path, provider: Any) -> None:
-    suite = write_suite(tmp_path, provider.port, 10_000)
+@pytest.mark.parametrize(
+    ("cases", "kills", "seed"),
+    [
+        (400, 3, 4),
+        pytest.param(2000, 10, 1, marks=pytest.mark.sweep),
+        pytest.param(10_000, 50, 2, marks=pytest.mark.sweep),
+    ],
+)
+def test_cases_survive_kills(tmp_path: Path, provider: Any, cases: int, kills: int, seed: int) -> None:
+    suite = write_suite(tmp_path, provider.port, cases)
 
-    check(str(tmp_path / "killed.db"), suite, provider, kills=50, cases=10_000, seed=2)
+    check(str(tmp_path / "killed.db"), suite, provider, kills=kills, cases=cases, seed=seed)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
-@pytest.mark.xdist_group("postgres")
-def test_2000_cases_survive_10_kills_in_postgresql(tmp_path: Path, provider: Any, postgres_url: str) -> None:
-    suite = write_suite(tmp_path, provider.port, 2000)
+@pytest.mark.xdist_group("postgres-kill")
+@pytest.mark.parametrize(
+    ("cases", "kills"), [pytest.param(600, 4, id="sample"), pytest.param(2000, 10, id="all", marks=pytest.mark.sweep)]
+)
+def test_cases_survive_kills_in_postgresql(
+    tmp_path: Path, provider: Any, postgres_url: str, cases: int, kills: int
+) -> None:
+    suite = write_suite(tmp_path, provider.port, cases)
 
-    check(postgres_url, suite, provider, kills=10, cases=2000, seed=3)
+    check(postgres_url, suite, provider, kills=kills, cases=cases, seed=3)
 
 
 # Until the gates are decided
