@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -10,10 +11,38 @@ from typing import Any
 import pytest
 from bench.loopback import LoopbackJudge
 
+from evenhand.cluster import ray_cluster as place
 from evenhand.cluster.messages import Orders, Report, Shipment
 from evenhand.cluster.port import WorkerLost
 from evenhand.cluster.worker import Worker
 from evenhand.models.embedded.runtime import Load
+
+from .own_ray import OwnRay
+
+_ray = OwnRay()
+
+
+@pytest.fixture
+def own_ray() -> OwnRay:
+    """Ray on this machine, which this test shares with others."""
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed")
+    assert _ray.library.is_dir()
+    return _ray
+
+
+@pytest.fixture
+def cluster(own_ray: OwnRay) -> Iterator[place.RayCluster]:
+    """That Ray, with two workers."""
+    with place.ray_cluster("ray", workers=2) as cluster:
+        yield cluster
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """End Ray when the next test does without it: nobody else is to find its threads and sockets in this process."""
+    if "own_ray" not in getattr(nextitem, "fixturenames", ()):
+        _ray.end()
 
 
 class Process:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
+import importlib
 import ipaddress
 import json
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,27 +29,16 @@ from evenhand.engine.runner import Runner
 from evenhand.store.store import Store, open_store
 from evenhand.suites.suite import job_of, read_suite
 
-CANARY = "sk-canary-8f14e45fceea167a5a36dedd4bea2543"
+from .own_ray import KEY
+
 Suite = Callable[..., Path]
 
 pytestmark = pytest.mark.xdist_group("ray")  # which is started once
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[place.RayCluster]:
-    """Start one Ray for all tests of this module: that takes seconds."""
-    if importlib.util.find_spec("ray") is None:
-        pytest.skip("Ray is not installed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPENAI_API_KEY", CANARY)
-        patch.delenv("RAY_ADDRESS", raising=False)
-        with place.ray_cluster("ray", workers=2) as cluster:
-            yield cluster
-
-
 def workers_of_test() -> list[int]:
     """Return the processes of workers that have an actor."""
-    return list(marked(CANARY, b"ray::RayWorker"))
+    return list(marked(KEY, b"ray::RayWorker"))
 
 
 def listening_addresses(processes: set[int]) -> list[str]:
@@ -122,7 +111,7 @@ def asking(provider: Any) -> dict[str, Any]:
 def test_killed_workers_lose_nothing_and_nothing_is_kept_twice(
     suite: Suite, cluster: place.RayCluster, provider: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     path = suite(500, **asking(provider))
 
     store, run = judged(path, cluster, "ray.db", provider=provider, kills=3)
@@ -153,19 +142,19 @@ def test_a_key_reaches_the_provider_and_no_file_of_ray(suite: Suite, cluster: pl
 
     _, run = judged(path, cluster, "ray.db")
 
-    assert (run.status, provider.keys) == (RunStatus.FINISHED, {CANARY})
+    assert (run.status, provider.keys) == (RunStatus.FINISHED, {KEY})
     session = cluster.session
     assert session is not None
     files = [file for file in session.rglob("*") if file.is_file() and not file.is_symlink()]
     assert len(files) > 5  # logs, at least
-    for secret in (CANARY, os.environ["RAY_AUTH_TOKEN"]):
+    for secret in (KEY, os.environ["RAY_AUTH_TOKEN"]):
         assert [str(file) for file in files if secret.encode() in file.read_bytes()] == []
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="sockets are found in /proc")
 def test_a_ray_of_its_own_is_for_this_machine_and_this_user(cluster: place.RayCluster) -> None:
-    own = {os.getpid(), *marked(CANARY)}
+    own = {os.getpid(), *marked(KEY)}
 
     listening = listening_addresses(own)
 

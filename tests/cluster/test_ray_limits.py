@@ -20,6 +20,8 @@ from evenhand.engine.plan import plan
 from evenhand.store.store import Store, open_store
 from evenhand.suites.suite import job_of, read_suite
 
+from .own_ray import OwnRay
+
 Suite = Callable[..., Path]
 
 pytestmark = [
@@ -29,13 +31,11 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[RayCluster]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPENAI_API_KEY", "sk-test")
-        patch.delenv("RAY_ADDRESS", raising=False)
-        with ray_cluster("ray", workers=3) as cluster:
-            yield cluster
+@pytest.fixture
+def cluster(own_ray: OwnRay) -> Iterator[RayCluster]:
+    """Ray with three workers, so that what they share is more than two halves."""
+    with ray_cluster("ray", workers=3) as cluster:
+        yield cluster
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,6 +36,7 @@ from evenhand.store.store import open_store
 from evenhand.suites.suite import job_of, read_suite
 
 from . import stand_in_model
+from .own_ray import OwnRay
 
 Suite = Callable[..., Path]
 
@@ -47,26 +47,17 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with a stand-in for the library that runs models, which all processes of the tests find first."""
-    folder = tmp_path_factory.mktemp("library")
-    shutil.copy(stand_in_model.__file__, folder / "xllamacpp.py")
+@pytest.fixture
+def library(own_ray: OwnRay) -> Iterator[Path]:
+    """The folder with the stand-in for the library that runs models, which this process finds first too."""
+    folder = own_ray.library
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(folder))
         patch.setenv(stand_in_model.NOTES, str(folder))
-        patch.delenv("RAY_ADDRESS", raising=False)
         patch.syspath_prepend(folder)
         patch.delitem(sys.modules, "xllamacpp", raising=False)
         yield folder
     sys.modules.pop("xllamacpp", None)
     runtime_of.cache_clear()
-
-
-@pytest.fixture(scope="module")
-def cluster(library: Path) -> Iterator[place.RayCluster]:
-    with place.ray_cluster("ray", workers=2) as cluster:
-        yield cluster
 
 
 @pytest.fixture

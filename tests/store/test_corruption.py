@@ -211,9 +211,7 @@ def check_all(
         pytest.param(range(3200), 320, id="all", marks=pytest.mark.sweep),
     ],
 )
-def test_a_damaged_file_gives_the_same_report_or_says_so(
-    sound: Path, tmp_path: Path, seeds: range, least: int
-) -> None:
+def test_a_damaged_file_gives_the_same_report_or_says_so(sound: Path, tmp_path: Path, seeds: range, least: int) -> None:
     ends = check_all(sound, tmp_path, seeds)
 
     assert min(ends.values()) > least
@@ -232,9 +230,7 @@ WITHIN_THE_LOG: Final = tuple(one for one in DAMAGES if one is not truncate)
         pytest.param(range(1060), 320, id="all", marks=pytest.mark.sweep),
     ],
 )
-def test_a_damaged_log_gives_the_same_report_or_says_so(
-    left: Path, tmp_path: Path, seeds: range, least: int
-) -> None:
+def test_a_damaged_log_gives_the_same_report_or_says_so(left: Path, tmp_path: Path, seeds: range, least: int) -> None:
     ends = check_all(left, tmp_path, seeds, damages=WITHIN_THE_LOG, ending="-wal")
 
     assert ends["error"] > least
