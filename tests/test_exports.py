@@ -95,12 +95,44 @@ def evenhand(folder: Path, *arguments: str, before: str = "", **variables: str) 
     )  # fmt: skip
 
 
-READ_BACK = """
-import json, sys
+# Runs commands in one process, which loads the library once; `printed` is what is shown of them in the end.
+COMMANDS = """
+import contextlib, io, json, os, sys
+from pathlib import Path
+from evenhand.cli import main
+
+def said(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    sys.argv = ["evenhand", *arguments]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main()
+        except SystemExit as ended:
+            code = ended.code
+    return {"code": code or 0, "out": out.getvalue(), "err": err.getvalue()}
+"""
+
+
+def shown(program: str, *arguments: str, folder: Path, **variables: str) -> Any:
+    """Run a program that has ``said``, and return the JSON that it prints last."""
+    done = subprocess.run(
+        [sys.executable, "-c", COMMANDS + program, *arguments],
+        capture_output=True, text=True, timeout=120, check=False, cwd=folder, env=os.environ | variables,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+MLFLOW = """
+uri = sys.argv[1]
+export = ("export-results", "last", "--to", "mlflow", "--uri", uri, "--db", "evenhand.db")
+commands = {"first": said(*export), "again": said(*export), "more": said(*export, "--again")}
+telemetry_is_off = os.environ.get("MLFLOW_DISABLE_TELEMETRY")
+
 from mlflow.tracking import MlflowClient
-client = MlflowClient(tracking_uri=sys.argv[1])
-(experiment,) = [each for each in client.search_experiments() if each.name == sys.argv[2]]
-print(json.dumps([
+client = MlflowClient(tracking_uri=uri)
+(experiment,) = [each for each in client.search_experiments() if each.name == "capitals"]
+found = [
     {
         "id": run.info.run_id, "name": run.info.run_name, "status": run.info.status, "start": run.info.start_time,
         "params": run.data.params, "metrics": run.data.metrics, "tags": run.data.tags,
@@ -108,38 +140,26 @@ print(json.dumps([
                   for file in client.list_artifacts(run.info.run_id)},
     }
     for run in client.search_runs([experiment.experiment_id])
-]))
+]
+print(json.dumps({**commands, "found": found, "telemetry_is_off": telemetry_is_off}))
 """
-FILE_STORE = {"MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
-
-
-def read_back(uri: str, experiment: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-c", READ_BACK, uri, experiment],
-        capture_output=True, text=True, timeout=120, check=True, env=os.environ | FILE_STORE,
-    )  # fmt: skip
-    return json.loads(done.stdout)
 
 
 def test_mlflow_gets_the_run_with_its_numbers_its_table_and_its_reports(run: Run, tmp_path: Path) -> None:
     uri = (tmp_path / "mlruns").as_uri()
-    options = ("--to", "mlflow", "--uri", uri, "--db", "evenhand.db")
 
-    done = evenhand(tmp_path, "export-results", "last", *options, **FILE_STORE)
+    told = shown(MLFLOW, uri, folder=tmp_path, MLFLOW_ALLOW_FILE_STORE="true")
 
-    assert done.returncode == 0, done.stderr
-    assert "exported to MLflow, capitals\n" in done.stderr
-
-    again = evenhand(tmp_path, "export-results", "last", *options, **FILE_STORE)
-    more = evenhand(tmp_path, "export-results", "last", *options, "--again", **FILE_STORE)
-
-    assert again.returncode == more.returncode == 0
-    assert again.stdout == done.stdout
-    assert "the run was exported to MLflow, capitals before; use --again to export it again\n" in again.stderr
-    found = {each["id"]: each for each in read_back(uri, "capitals")}
-    assert set(found) == {done.stdout.strip(), more.stdout.strip()}
+    first, again, more = told["first"], told["again"], told["more"]
+    assert (first["code"], again["code"], more["code"]) == (0, 0, 0), told
+    assert "exported to MLflow, capitals\n" in first["err"]
+    assert again["out"] == first["out"]
+    assert "the run was exported to MLflow, capitals before; use --again to export it again\n" in again["err"]
+    assert told["telemetry_is_off"] == "true"
+    found = {each["id"]: each for each in told["found"]}
+    assert set(found) == {first["out"].strip(), more["out"].strip()}
     assert len(found) == 2
-    sent = found[done.stdout.strip()]
+    sent = found[first["out"].strip()]
     assert (sent["name"], sent["status"]) == ("shorter prompt", "FINISHED")
     assert sent["start"] == int(run.record.created * 1000)
     assert sent["params"]["run_id"] == run.id
@@ -155,9 +175,10 @@ def test_mlflow_gets_the_run_with_its_numbers_its_table_and_its_reports(run: Run
     assert json.loads(sent["files"]["report.json"])["run"]["id"] == run.id
 
 
-WANDB_READ = """
-import json, struct, sys
-from pathlib import Path
+WANDB = """
+done = said("export-results", "last", "--to", "wandb", "--project", "evals", "--db", "evenhand.db")
+
+import struct
 from wandb.proto import wandb_internal_pb2
 
 def records(data, block=32768, head=7):  # the log of LevelDB, after a header of W&B's own
@@ -175,8 +196,9 @@ def records(data, block=32768, head=7):  # the log of LevelDB, after a header of
             yield whole
             whole = b""
 
+(file,) = Path("wandb").glob("offline-run-*/*.wandb")
 config, summary, names, run = {}, {}, [], {}
-for data in records(Path(sys.argv[1]).read_bytes()):
+for data in records(file.read_bytes()):
     record = wandb_internal_pb2.Record()
     record.ParseFromString(data)
     kind = record.WhichOneof("record_type")
@@ -190,47 +212,48 @@ for data in records(Path(sys.argv[1]).read_bytes()):
         names += [entry.path for entry in record.artifact.manifest.contents]
     if kind == "request" and record.request.WhichOneof("request_type") == "log_artifact":
         names += [entry.path for entry in record.request.log_artifact.artifact.manifest.contents]
-print(json.dumps({"run": run, "config": config, "summary": summary, "files": names}))
+told = {"run": run, "config": config, "summary": summary, "files": names, "folder": str(file.parent)}
+print(json.dumps({"done": done, "reports_errors": os.environ.get("WANDB_ERROR_REPORTING"), **told}))
 """
 
 
 def test_wandb_gets_the_run_with_its_numbers_its_table_and_its_reports(run: Run, tmp_path: Path) -> None:
     offline = {"WANDB_MODE": "offline", "WANDB_DIR": str(tmp_path), "WANDB_CACHE_DIR": str(tmp_path / "cache"),
                "WANDB_DATA_DIR": str(tmp_path / "data"), "WANDB_CONFIG_DIR": str(tmp_path / "config")}  # fmt: skip
-    options = ("--to", "wandb", "--project", "evals", "--db", "evenhand.db")
 
-    done = evenhand(tmp_path, "export-results", "last", *options, **offline)
+    sent = shown(WANDB, folder=tmp_path, **offline)
 
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == f"evenhand-{run.id}"
-    assert "exported to Weights & Biases, evals\n" in done.stderr
-    (folder,) = (tmp_path / "wandb").glob("offline-run-*")
-    (file,) = folder.glob("*.wandb")
-    read = subprocess.run(
-        [sys.executable, "-c", WANDB_READ, str(file)], capture_output=True, text=True, timeout=120, check=True
-    )
-    sent = json.loads(read.stdout)
+    done = sent["done"]
+    assert done["code"] == 0, done
+    assert done["out"].strip() == f"evenhand-{run.id}"
+    assert "exported to Weights & Biases, evals\n" in done["err"]
+    assert sent["reports_errors"] == "false"
     assert sent["run"] == {"id": f"evenhand-{run.id}", "name": "shorter prompt", "project": "evals", "host": "evenhand"}
     assert sent["config"]["run_id"] == run.id
     numbers = {name: value for name, value in sent["summary"].items() if name in metrics_of(run.summary)}
     assert numbers == pytest.approx(metrics_of(run.summary))
     assert {"evaluations.csv", "report.html", "report.json"} <= set(sent["files"])
-    (table,) = (folder / "files" / "media" / "table").glob("evaluations*.table.json")
+    (table,) = (tmp_path / sent["folder"] / "files" / "media" / "table").glob("evaluations*.table.json")
     rows = json.loads(table.read_text(encoding="utf-8"))["data"]
     assert len(rows) == 12
     assert ["Oslo", 0, "quality: all/of it", "error", None, None] in [row[:6] for row in rows]
 
 
-@pytest.mark.parametrize(("tracker", "module"), [("mlflow", "mlflow"), ("wandb", "wandb")])
-def test_without_the_library_the_command_to_install_it_is_named(
-    run: Run, tmp_path: Path, tracker: str, module: str
+@pytest.mark.parametrize(
+    ("tracker", "variable"), [("mlflow", "MLFLOW_DISABLE_TELEMETRY"), ("wandb", "WANDB_ERROR_REPORTING")]
+)
+def test_without_the_library_the_command_to_install_it_is_named_and_what_the_user_said_of_telemetry_is_kept(
+    run: Run, tmp_path: Path, tracker: str, variable: str
 ) -> None:
-    missing = f"import sys; sys.modules[{module!r}] = None"
+    missing = f"import atexit, os, sys; sys.modules[{tracker!r}] = None; "
+    said = f"atexit.register(lambda: print('set to', os.environ.get({variable!r})))"
+    command = ("export-results", "last", "--to", tracker, "--db", "evenhand.db")
 
-    done = evenhand(tmp_path, "export-results", "last", "--to", tracker, "--db", "evenhand.db", before=missing)
+    done = evenhand(tmp_path, *command, before=missing + said, **{variable: "own"})
 
     assert done.returncode == 2
     assert f"pip install 'evenhand[{tracker}]'" in done.stderr
+    assert done.stdout == "set to own\n"
 
 
 def test_what_a_tracker_says_went_wrong_is_one_line_without_the_password(run: Run, tmp_path: Path) -> None:
@@ -246,21 +269,6 @@ def test_what_a_tracker_says_went_wrong_is_one_line_without_the_password(run: Ru
     assert done.stdout == "3\n", "a server that does not answer is not waited for so long"
     assert "canary-password" not in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("tracker", ["mlflow", "wandb"])
-def test_their_own_telemetry_is_off_unless_the_user_says_otherwise(run: Run, tmp_path: Path, tracker: str) -> None:
-    variable = {"mlflow": "MLFLOW_DISABLE_TELEMETRY", "wandb": "WANDB_ERROR_REPORTING"}[tracker]
-    shown = f"import atexit, os; atexit.register(lambda: print('set to', os.environ.get({variable!r})))"
-    elsewhere = {"MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_TRACKING_URI": (tmp_path / "m").as_uri(),
-                 "WANDB_MODE": "disabled"}  # fmt: skip
-    command = ("export-results", "last", "--to", tracker, "--db", "evenhand.db")
-
-    usual = evenhand(tmp_path, *command, before=shown, **elsewhere)
-    own = evenhand(tmp_path, *command, before=shown, **elsewhere, **{variable: "1"})
-
-    assert f"set to {'true' if tracker == 'mlflow' else 'false'}" in usual.stdout
-    assert "set to 1" in own.stdout
 
 
 def test_a_run_that_has_not_ended_is_refused(run: Run) -> None:
