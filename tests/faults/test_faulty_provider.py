@@ -252,8 +252,17 @@ def test_every_case_ends_as_it_must(faulty: Start, store: Store, tmp_path: Path,
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.usefixtures("log")
-@pytest.mark.parametrize(("seed", "faults", "count"), [(1, 0.3, 10_000), (2, 0.6, 2_000), (3, 0.9, 500)])
-def test_very_many_cases_end_as_they_must(
+@pytest.mark.parametrize(
+    ("seed", "faults", "count"),
+    [
+        pytest.param(2, 0.6, 120, id="some with many faults"),
+        pytest.param(3, 0.9, 40, id="few with hardly anything else"),
+        pytest.param(1, 0.3, 10_000, marks=pytest.mark.sweep),
+        pytest.param(2, 0.6, 2_000, marks=pytest.mark.sweep),
+        pytest.param(3, 0.9, 500, marks=pytest.mark.sweep),
+    ],
+)
+def test_cases_end_as_they_must_however_many_and_however_often_a_request_fails(
     faulty: Start, store: Store, tmp_path: Path, key: str, seed: int, faults: float, count: int
 ) -> None:
     provider = faulty(seed=seed, faults=faults)
