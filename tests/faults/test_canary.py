@@ -162,7 +162,7 @@ def telltale(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     Telltale.seen.clear()
     Telltale.mode = "reply"
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Telltale)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server.server_port
     server.shutdown()
