@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has no types
 from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -24,24 +24,37 @@ addEventListener("securitypolicyviolation", (event) => console.error(`forbidden:
 PATIENCE_MS = 30_000
 
 Open = Callable[..., Page]
-Complaints = Callable[[Page], list[tuple[str, str, str]]]
-# The rules that look at colours; what others look at is the same in light and dark.
-OF_COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
-DARK = "document.documentElement.dataset.theme &&= 'dark'"
 
 
-# For a module and no longer: while Playwright runs, its event loop stands in the way of tests that start their own.
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Start the browser."""
+@pytest.fixture(scope="session")
+def _started() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
+    """Start the browser, once for all tests of a worker, and put the event loop of Playwright aside.
+
+    The loop counts as running in this thread for as long as Playwright does, and would stand in the way of tests that
+    start their own.
+    """
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
         pytest.skip("Chromium is not here")
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        yield started
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield started, loop
+        asyncio._set_running_loop(loop)
         started.close()
+
+
+@pytest.fixture
+def browser(_started: tuple[Browser, asyncio.AbstractEventLoop]) -> Iterator[Browser]:
+    """Lend the browser: nothing that a test opened in it is there for the next."""
+    started, loop = _started
+    asyncio._set_running_loop(loop)
+    yield started
+    for context in started.contexts:
+        context.close()
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture
@@ -71,28 +84,3 @@ def open_page(browser: Browser) -> Iterator[Open]:
     for context in contexts:
         context.close()
     assert trouble == []
-
-
-@pytest.fixture(scope="session")
-def complaints() -> Complaints:
-    """Return what axe has to complain of in a page that is light, and then in its dark colours: scheme, rule and place.
-
-    Where a page has something that only those see who have it dark, all rules hold in the dark too.
-    """
-
-    def found(page: Page) -> list[tuple[str, str, str]]:
-        light = Axe().run(page).response
-        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-        page.evaluate(DARK)
-        options: dict[str, Any] = {"resultTypes": ["violations"]}
-        if not page.locator(".only-dark").count():
-            options["runOnly"] = OF_COLOURS
-        dark = Axe().run(page, options=options).response
-        page.emulate_media(color_scheme="light", reduced_motion="reduce")
-        return [
-            (scheme, one["id"], one["nodes"][0]["html"])
-            for scheme, response in (("light", light), ("dark", dark))
-            for one in response["violations"]
-        ]
-
-    return found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import uvicorn
 from bench.loopback_batches import BatchProvider
 from playwright.sync_api import Browser, Page, expect
+from tests.browser.axe import complaints
 
 from evenhand.domain.prompt import PromptText, TestCaseText
 from evenhand.domain.secret import Secret
@@ -19,11 +20,10 @@ from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import open_store
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: batches"), pytest.mark.timeout(600)]
 
 MODEL = "openai/gpt-4o-mini"
 WHOLE_RUN_MS = 90_000
-Complaints = Callable[[Page], list[tuple[str, str, str]]]
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def start(page: Page) -> None:
 
 
 def test_a_run_that_waits_for_batches_is_cancelled_and_goes_on_with_the_same_batches(
-    page: Page, provider: BatchProvider, complaints: Complaints
+    page: Page, provider: BatchProvider
 ) -> None:
     start(page)
     assert complaints(page) == []
@@ -99,7 +99,7 @@ def test_a_run_that_waits_for_batches_is_cancelled_and_goes_on_with_the_same_bat
 
 
 def test_cancelled_batches_end_at_the_provider_and_the_rest_is_asked_one_by_one(
-    page: Page, provider: BatchProvider, complaints: Complaints
+    page: Page, provider: BatchProvider
 ) -> None:
     start(page)
     page.get_by_role("button", name="Cancel batches").click()

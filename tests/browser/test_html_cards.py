@@ -6,15 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has no types
 from playwright.sync_api import Page, expect
+from tests.browser.axe import violations
 
 from evenhand import examine_judge
 
 Open = Callable[..., Page]
 
-# One group, so that parallel workers do not each start a browser.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: files"), pytest.mark.timeout(600)]
 
 
 def lenient(_messages: object) -> dict[str, object]:
@@ -34,7 +33,7 @@ def test_nothing_stands_in_anybodys_way(card: Path, open_page: Open, scheme: str
     page = open_page(card, color_scheme=scheme)
 
     expect(page.locator(".headline")).to_contain_text("The judge failed 1 of 10 probes: scale_use.")
-    assert [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]] == []
+    assert violations(page) == []
 
 
 @pytest.mark.parametrize("width", [360, 1280])

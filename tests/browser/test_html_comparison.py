@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has no types
 from playwright.sync_api import Page, expect
+from tests.browser.axe import violations
 
 from evenhand import Case, Contains, Run, compare, evaluate
 
@@ -21,8 +21,7 @@ LONG = "x" * 300
 LINES = "\n".join(f"line {n}" for n in range(200))
 OPEN_ALL = "all => all.forEach((one) => { one.open = true; })"
 
-# One group, so that parallel workers do not each start a browser.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: files"), pytest.mark.timeout(600)]
 
 
 def answered(answers: Mapping[str, str], *, name: str = "capitals", label: str | None = None) -> Run:
@@ -54,9 +53,9 @@ def test_nothing_stands_in_anybodys_way(files: dict[str, Path], open_page: Open,
     page = open_page(files[which], color_scheme=scheme)
     page.locator("details").evaluate_all(OPEN_ALL)
 
-    violations = Axe().run(page).response["violations"]
+    found = violations(page)
 
-    assert [(one["id"], one["nodes"][0]["html"]) for one in violations] == []
+    assert found == []
 
 
 @pytest.mark.parametrize("width", [360, 700, 701, 1280])

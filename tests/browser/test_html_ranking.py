@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from tests.browser.axe import complaints
 
 from evenhand import Profile, rank
 
@@ -17,7 +18,7 @@ KEPT = (Path(__file__).resolve().parents[1] / "reports" / "hostile.json").read_t
 HOSTILE: list[str] = json.loads(KEPT)
 Open = Callable[..., Page]
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: files"), pytest.mark.timeout(600)]
 
 
 def as_shown(messages: Any) -> str:
@@ -62,9 +63,7 @@ def test_it_opens_without_javascript(ranking: Path, open_page: Open) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_it_is_accessible_and_nothing_overflows(
-    ranking: Path, open_page: Open, complaints: Callable[[Page], list[Any]], width: int
-) -> None:
+def test_it_is_accessible_and_nothing_overflows(ranking: Path, open_page: Open, width: int) -> None:
     page = open_page(ranking, viewport={"width": width, "height": 900})
     for summary in page.locator(".below summary").all():
         summary.click()

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import uvicorn
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it comes without types
 from playwright.sync_api import Browser, Dialog, Page, Route, expect
+from tests.browser.axe import complaints, violations
 
 from evenhand.domain.prompt import EvaluationMode, PromptText, TestCaseText
 from evenhand.domain.secret import Secret
@@ -22,11 +22,9 @@ from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 from evenhand.workspace.documents import export_document
 
-# One group, so that parallel workers do not each start a browser.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: prompts"), pytest.mark.timeout(600)]
 
 Open = Callable[..., Page]
-Complaints = Callable[[Page], list[tuple[str, str, str]]]
 REFUSED = "the server responded with a status of 4"
 HOSTILE: list[str] = json.loads(
     (Path(__file__).resolve().parents[1] / "reports" / "hostile.json").read_text(encoding="utf-8")
@@ -315,7 +313,7 @@ def test_test_cases_are_pasted_or_chosen_as_a_file_with_the_preview_at_once(tab:
     page.keyboard.press("I")
     expect(page.get_by_role("heading", name="1 new test case")).to_be_visible()
     expect(page.get_by_label("two", exact=True)).to_be_focused()
-    assert Axe().run(page).violations_count == 0
+    assert violations(page) == []
     lines = b'{"question": "c", "ideal": "C"}\n{"question": ""}\n{"question": "d"}\n'
     page.get_by_label("Or a file").set_input_files({"name": "x.jsonl", "mimeType": "", "buffer": lines})
     expect(page.get_by_role("heading", name="2 new test cases")).to_be_visible()
@@ -419,7 +417,7 @@ def test_hostile_texts_do_not_run(tab: Open, running: Running) -> None:
         assert page.evaluate("window.ran") is None
 
 
-def test_no_page_has_anything_that_axe_complains_of(tab: Open, running: Running, complaints: Complaints) -> None:
+def test_no_page_has_anything_that_axe_complains_of(tab: Open, running: Running) -> None:
     by_judge, by_schema = filled(running.store)
     (case, *_) = running.store.prompts.cases(by_schema)
     page = tab("/", color_scheme="light", reduced_motion="reduce")
@@ -444,7 +442,7 @@ def test_no_page_has_anything_that_axe_complains_of(tab: Open, running: Running,
 def test_axe_has_no_complaint_about_pages_that_tell_of_trouble(tab: Open, running: Running, theme: str) -> None:
     by_judge, by_schema = filled(running.store)
     page = tab("/prompts/p-gone", color_scheme=theme, reduced_motion="reduce", refused=True)
-    found = {"gone": Axe().run(page).violations_count}
+    found = {"gone": violations(page)}
 
     page.goto(f"{running.address}/prompts/{by_judge}")
     running.store.prompts.edit(by_judge, PromptText(name="Refunds", content="Theirs."), seen=2)
@@ -452,7 +450,7 @@ def test_axe_has_no_complaint_about_pages_that_tell_of_trouble(tab: Open, runnin
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Somebody else has saved version 3")).to_be_visible()
     page.wait_for_load_state()
-    found["conflict"] = Axe().run(page).violations_count
+    found["conflict"] = violations(page)
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").first).to_contain_text("Saved as a new version")
     page.goto(f"{running.address}/prompts/{by_schema}/cases/new")
@@ -462,7 +460,7 @@ def test_axe_has_no_complaint_about_pages_that_tell_of_trouble(tab: Open, runnin
     page.get_by_role("button", name="Add test case").click()
     expect(page.get_by_role("alert")).to_contain_text("Not saved")
     page.wait_for_load_state()
-    found["invalid"] = Axe().run(page).violations_count
+    found["invalid"] = violations(page)
 
-    assert found == {"gone": 0, "conflict": 0, "invalid": 0}
+    assert found == {"gone": [], "conflict": [], "invalid": []}
     assert [one.text.content for one in running.store.prompts.versions(by_judge)][:2] == ["Mine.", "Theirs."]

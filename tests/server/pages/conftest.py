@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -30,11 +31,18 @@ _LAYOUT = "a body button dd dialog div dl dt form h1 h2 head header html input k
 
 @dataclass(slots=True)
 class Element:
-    """An element of a page: its name, its attributes, and the text in it."""
+    """An element of a page: its name, its attributes, and where the text in it is among all texts of the page."""
 
     name: str
     attributes: dict[str, str]
-    text: str = ""
+    _texts: list[str] = field(repr=False)
+    _start: int
+    _end: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The text in it."""
+        return "".join(self._texts[self._start : self._end])
 
 
 @dataclass
@@ -46,20 +54,25 @@ class Seen(HTMLParser):
     def __post_init__(self) -> None:
         super().__init__()
         self._open: list[Element] = []
+        self._texts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        element = Element(tag, {name: value or "" for name, value in attrs})
+        element = Element(tag, {name: value or "" for name, value in attrs}, self._texts, len(self._texts))
         self.elements.append(element)
-        if tag not in _VOID:
+        if tag in _VOID:
+            element._end = element._start
+        else:
             self._open.append(element)
 
     def handle_endtag(self, tag: str) -> None:
-        while self._open and self._open.pop().name != tag:
-            pass
+        while self._open:
+            element = self._open.pop()
+            element._end = len(self._texts)
+            if element.name == tag:
+                break
 
     def handle_data(self, data: str) -> None:
-        for element in self._open:
-            element.text += data
+        self._texts.append(data)
 
     def all(self, name: str, /, **attributes: str) -> list[Element]:
         """Return the elements of a name with these attributes."""
@@ -79,7 +92,9 @@ class Seen(HTMLParser):
         return found.attributes["value"] if found.name == "input" else found.text.removeprefix("\n")
 
 
+@functools.lru_cache(maxsize=8)  # a page is looked at on its way, and then often by the test
 def seen(html: str) -> Seen:
+    """Take a page apart."""
     made = Seen()
     made.feed(html)
     made.close()
