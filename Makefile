@@ -65,7 +65,7 @@ test-fast: env  ## Run the quick tests of the packages in the middle, with few e
 test-long: env  ## Run the long tests, and measure how much of the packages that decide is covered
 	$(TWO_MORE) $(PYTEST) -m 'long and not sweep' --seconds long $(RECORD) $(LONG)
 	$(BIN)/python -m coverage erase
-	$(TWO_MORE) $(BIN)/python -m coverage run -m pytest -n auto --dist loadgroup -q -m 'not slow and not long and not sweep' \
+	$(ONE_MORE) $(BIN)/python -m coverage run -m pytest -n auto --dist loadgroup -q -m 'not slow and not long and not sweep' \
 		-W '$(UNTRACED)' -p no:schemathesis --hypothesis-profile=fast $(addprefix tests/,$(DECIDING) $(OF_DECIDING))
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report

@@ -124,10 +124,99 @@ def test_tests_of_a_group_have_one_worker_and_others_are_handed_out_by_eight(tmp
         assert (tmp_path / f"chunk {chunk}").read_text("utf-8") in {"gw0" * 8, "gw1" * 8}
 
 
+STARTING = """
+    import subprocess
+    import sys
+    import pytest
+
+    def start(number: int) -> None:
+        for _ in range(number):
+            subprocess.run([sys.executable, "-S", "-c", ""], check=True)
+
+    @pytest.fixture(scope="module")
+    def shared() -> None:
+        start(2)
+
+    @pytest.fixture
+    def own() -> None:
+        start(1)
+
+    def test_with_what_is_shared(shared: None) -> None:
+        pass
+
+    def test_of_its_own(own: None) -> None:
+        start(1)
+
+    @pytest.mark.starts(2, "starts two")
+    def test_with_a_reason(own: None) -> None:
+        start(1)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("-n", "1", "--dist", "loadgroup")], ids=["in one process", "with workers"])
+def test_a_test_that_starts_more_than_its_folder_allows_needs_a_reason(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    place = tmp_path / "tests" / "frugal"
+    place.mkdir(parents=True)
+    (place / "test_starts.py").write_text(textwrap.dedent(STARTING), encoding="utf-8")
+
+    outcome = run_pytest(tmp_path, "", "tests/frugal", *options, env={})
+
+    assert "1 failed, 2 passed" in outcome
+    assert "it started 2 processes, and the folder frugal allows 0: use the warm process" in outcome
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("-n", "1", "--dist", "loadgroup")], ids=["in one process", "with workers"])
+def test_quick_tests_run_first_and_the_last_line_runs_again_what_failed(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    source = """
+        import pytest
+
+        @pytest.mark.slow
+        def test_slow() -> None: open("order", "a").write("slow ")
+
+        @pytest.mark.xdist_group("chain")
+        @pytest.mark.parametrize("word", ["a b"])
+        def test_of_a_group(word: str) -> None:
+            open("order", "a").write("group ")
+            assert word == "b"
+
+        def test_quick() -> None: open("order", "a").write("quick ")
+    """
+
+    outcome = run_pytest(tmp_path, source, *options, env={})
+
+    assert (tmp_path / "order").read_text("utf-8").split()[0] == "quick"
+    assert outcome.splitlines()[-1].endswith("python -m pytest 'test_it.py::test_of_a_group[a b]'")
+
+
+@pytest.mark.slow
+def test_a_seed_shuffles_the_tests(tmp_path: Path) -> None:
+    source = """
+        import pytest
+
+        @pytest.mark.parametrize("number", range(30))
+        def test_it(number: int) -> None: open("order", "a").write(f"{number} ")
+    """
+    orders = []
+    for seed in ("1", "1", "2"):
+        run_pytest(tmp_path, source, "--shuffle", seed, env={})
+        orders.append((tmp_path / "order").read_text("utf-8").split())
+        (tmp_path / "order").unlink()
+
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[0]) == sorted(orders[2]) != orders[0]
+
+
 def run_pytest(folder: Path, source: str, *options: str, env: dict[str, str]) -> str:
     """Run a test file under a copy of our conftest and give what pytest prints."""
     shutil.copy(Path(__file__).with_name("conftest.py"), folder)
-    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    marks = "".join(f"  {name}: known\n" for name in ("slow", "long", "sweep", "starts"))
+    (folder / "pytest.ini").write_text(f"[pytest]\nmarkers =\n{marks}", encoding="utf-8")
     (folder / "test_it.py").write_text(textwrap.dedent(source), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist", *options]
     here = str(Path(__file__).parents[1])  # what the conftest imports is here

@@ -23,8 +23,11 @@ LOOPS: Final = 3
 TIMES: Final = 3
 TIMES_OUTSIDE: Final = 5
 NO_TESTS: Final = 5  # the exit code of pytest where none are left
-# What shows that a test depends on more than this process.
-_OUTSIDE: Final = re.compile(r"\b(subprocess|socket|playwright|HTTPServer|warm|serving|postgres|ray|httpx|aiohttp)\b")
+# What tests import that depend on more than this process.
+_OUTSIDE: Final = re.compile(
+    r"^ *(import|from) (aiohttp|bench|http\.server|httpx|playwright|ray|socket|subprocess|tests\.harness)\b",
+    re.MULTILINE,
+)
 _QUICK: Final = "not long and not sweep"
 
 
