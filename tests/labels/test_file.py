@@ -58,6 +58,18 @@ def test_the_file_has_the_draw_in_its_order_and_nothing_of_the_judge(
     assert not any("score" in name or "verdict" in name or "reason" in name for name in COLUMNS)
 
 
+def test_the_file_is_the_same_whatever_the_judge_said(store: Store, judged: Judged) -> None:
+    files = []
+
+    for score in (0.1, 1.0):
+        run = judged(*[(f"answer {number}", score) for number in range(4)])
+        out = io.StringIO()
+        write_labels(store, run, out, draw=make_draw(store, run, sample=3, seed=5), labels=[])
+        files.append(out.getvalue())
+
+    assert files[0] == files[1]
+
+
 def test_an_answer_that_a_spreadsheet_might_run_is_escaped_and_its_label_comes_back(
     store: Store, judged: Judged
 ) -> None:

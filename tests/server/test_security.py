@@ -300,6 +300,12 @@ def test_a_host_is_known_however_it_is_spelt(tmp_path: Any) -> None:
     assert answer.status_code == 200
 
 
+def test_a_name_of_somebody_else_that_leads_here_is_refused(client: TestClient) -> None:
+    answer = client.get("/api/health", headers={"host": "evil.example:8642"})
+
+    assert (answer.status_code, answer.json()["title"]) == (421, "Unknown host")
+
+
 def test_a_token_must_be_long() -> None:
     with pytest.raises(ConfigError, match="fewer than 16 characters"):
         ServerSettings(db="x", token=Secret("short"))

@@ -38,6 +38,8 @@ def test_what_is_no_page_is_not_found_and_a_long_search_is_refused(client: TestC
             "conf.py",
             "../pyproject.toml",
             "%2e%2e/pyproject",
+            "%2e%2e/README",
+            "design/%2e%2e/numbers",
             "pictures/none.png",
             "generate/markdown",
         )
