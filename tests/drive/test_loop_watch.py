@@ -17,7 +17,7 @@ from types import FrameType
 
 import pytest
 
-from evenhand.drive.loop_watch import MOST_KEPT, Block, LoopWatch
+from evenhand.drive.loop_watch import MOST_KEPT, Block, LoopWatch, Pulse
 
 QUICKLY = {"limit": 0.05, "beat": 0.01}
 PATIENCE = 60.0
@@ -103,6 +103,63 @@ def test_of_very_many_blocks_the_last_are_kept_and_the_longest_is_known() -> Non
     assert len(watch.blocks) == MOST_KEPT
     assert watch.longest is not None
     assert watch.longest.seconds == 1000.0
+
+
+# What is a block, by times alone
+
+
+def pulse() -> Pulse:
+    """Return the pulse of a loop that has just beaten, at 100 s, its thread having worked for 7 s."""
+    return Pulse(100.0, 7.0, limit=1.0, beat=0.25)
+
+
+def test_a_loop_is_blocked_when_a_beat_is_late_by_more_than_the_limit() -> None:
+    late, later = pulse(), pulse()
+    for heart in (late, later):
+        for quarter in range(1, 5):
+            assert heart.felt(100 + quarter / 4, 7.0, 100.0) == (None, None)
+
+    assert late.felt(101.25, 7.0, 100.0) == (None, None)  # by the limit, and no more
+    assert later.felt(101.28125, 7.5, 100.0) == (None, 1.28125)
+
+
+def test_a_block_is_noticed_once_and_its_length_known_when_the_loop_beats_again() -> None:
+    heart = pulse()
+    felt = [heart.felt(100 + quarter / 4, 7.0, 100.0) for quarter in range(1, 13)]
+
+    assert felt == [(None, None)] * 5 + [(None, 1.5)] + [(None, None)] * 6
+    assert heart.felt(103.25, 7.0, 103.125) == (3.125, None)
+    assert heart.felt(103.5, 7.0, 103.375) == (None, None)
+    assert [heart.felt(103.5 + quarter / 4, 7.0, 103.375) for quarter in range(1, 6)][-1] == (None, 1.375)
+
+
+def test_a_block_can_end_and_another_begin_before_it_is_felt_again() -> None:
+    heart = pulse()
+    assert heart.felt(101.5, 7.5, 100.0) == (None, 1.5)  # it worked for long enough to be the cause
+
+    assert heart.felt(104.0, 8.5, 102.0) == (2.0, 2.0)
+
+
+@pytest.mark.parametrize("overslept", [2.0, 60.0, 36_000.0])
+def test_what_stops_the_watch_is_no_block_unless_the_loop_was_at_work_for_a_quarter_of_it(overslept: float) -> None:
+    stopped, idle, busy = pulse(), pulse(), pulse()
+    now = 100.25 + overslept
+
+    assert stopped.felt(now, 7.0, 100.0) == (None, None)
+    assert idle.felt(now, 7.0 + overslept / 4 - 0.125, 100.0) == (None, None)
+    assert busy.felt(now, 7.0 + overslept / 4, 100.0) == (None, overslept + 0.25)
+
+
+def test_after_a_stop_a_loop_has_as_much_time_as_before() -> None:
+    heart = pulse()
+    assert heart.felt(100.25, 7.0, 100.0) == (None, None)
+    assert heart.felt(160.5, 7.0, 100.0) == (None, None)  # stopped for a minute; since the beat, half a second went by
+
+    assert [heart.felt(160.5 + quarter / 4, 7.0, 100.0) for quarter in range(1, 4)] == [(None, None)] * 3
+    assert heart.felt(161.5, 7.0, 100.0) == (None, 1.5)
+
+
+# Processes
 
 
 STOPPED = """

@@ -39,6 +39,50 @@ class Block:
         return f"the event loop was blocked for {self.seconds:.1f} s in {where}"
 
 
+class Pulse:
+    """Tells from times alone when a loop is blocked, and for how long.
+
+    All times are seconds: ``now`` on a clock that goes on while everything sleeps, ``worked`` on one that counts how
+    long the thread of the loop was at work. The pulse is felt once in ``beat`` seconds, or later.
+
+    >>> pulse = Pulse(0.0, 0.0, limit=1.0, beat=0.25)
+    >>> for now in (0.25, 0.5, 0.75, 1.0, 1.25, 1.5):  # the loop has not beaten since the start
+    ...     print(pulse.felt(now, 0.0, 0.0))
+    (None, None)
+    (None, None)
+    (None, None)
+    (None, None)
+    (None, None)
+    (None, 1.5)
+    """
+
+    def __init__(self, now: float, worked: float, *, limit: float, beat: float) -> None:
+        self._limit = limit
+        self._beat = beat
+        self._felt_at = now
+        self._worked = worked
+        self._since = now  # since when the loop could have beaten
+        self._is_blocked = False
+
+    def felt(self, now: float, worked: float, beaten_at: float) -> tuple[float | None, float | None]:
+        """Return how long a block was that is over now, and how long one has lasted that is noticed now."""
+        overslept = now - self._felt_at - self._beat
+        # By what the watch was awoken too late, the loop may be too: the process, or the machine, was stopped.
+        # Unless the loop was at work meanwhile, and kept the watch from running: a long regular expression does. On a
+        # machine with others at work, it may get a quarter of the time.
+        if worked - self._worked < overslept / 4:
+            self._since += overslept
+        self._felt_at, self._worked = now, worked
+        ended = begun = None
+        if beaten_at > self._since:
+            if self._is_blocked:
+                ended = beaten_at - self._since
+            self._since, self._is_blocked = beaten_at, False
+        if not self._is_blocked and now - self._since - self._beat > self._limit:
+            begun, self._is_blocked = now - self._since, True
+        return ended, begun
+
+
 class LoopWatch:
     """Watches the running loop while it is entered; ``blocks`` are the last ones, ``longest`` the longest of all.
 
@@ -85,24 +129,14 @@ class LoopWatch:
         self._timer = self._loop.call_later(self._beat, self._on_beat)
 
     def _watch(self) -> None:
-        looked_at, cpu = time.monotonic(), self._cpu_seconds()
-        # Since when the loop could have beaten, and the block that lasts.
-        since, block = looked_at, None
+        pulse = Pulse(time.monotonic(), self._cpu_seconds(), limit=self._limit, beat=self._beat)
+        block: Block | None = None
         while not self._ended.wait(self._beat):
-            now, cpu_now = time.monotonic(), self._cpu_seconds()
-            overslept = now - looked_at - self._beat
-            # By what this thread was awoken too late, the loop may be too: the process, or the machine, was stopped.
-            # Unless the loop was at work meanwhile, and kept this thread from running: a long regular expression does.
-            if cpu_now - cpu < overslept / 4:
-                since += overslept
-            looked_at, cpu = now, cpu_now
-            beaten_at = self._beaten_at
-            if beaten_at > since:
-                if block is not None:
-                    self._record(replace(block, seconds=beaten_at - since), again=True)
-                since, block = beaten_at, None
-            if block is None and now - since - self._beat > self._limit:
-                block = Block(seconds=now - since, stack=_stack(self._loop_thread))
+            ended, begun = pulse.felt(time.monotonic(), self._cpu_seconds(), self._beaten_at)
+            if ended is not None and block is not None:
+                self._record(replace(block, seconds=ended), again=True)
+            if begun is not None:
+                block = Block(seconds=begun, stack=_stack(self._loop_thread))
                 self._record(block)
                 if self._tell is not None:
                     self._tell(block)
