@@ -2,11 +2,11 @@
 
     python -m tests.mutation --lines 200 --seed 41
 
-The same seed picks the same lines as long as the source is the same. Each change is made in a copy of the source. First
-the examples and the tests of the changed module run, then those of its package: the quick ones, with few examples of
-each property. What they do not notice is printed. Some of it says the same in other words, or changes only what a message
-says; the rest lacks a test. ``--wide`` runs tests elsewhere too, and the slow ones; ``--only 3,17`` takes some of the
-changes alone.
+The same seed picks the same lines as long as the source is the same. Each change is made in a copy of the source. The
+examples of the changed module run, and those tests of its package that come by the line: the quick ones, with few
+examples of each property. What they do not notice is printed. Some of it says the same in other words, or changes only
+what a message says; the rest lacks a test. ``--wide`` runs tests elsewhere too, and the slow ones; ``--only 3,17`` takes
+some of the changes alone.
 """
 
 from __future__ import annotations
@@ -23,21 +23,30 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final
+from typing import Final, TypeVar
+
+import pytest
+
+import coverage
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGES: Final = ("stats", "domain", "evaluators", "engine")
+QUICK: Final = "not slow and not long and not sweep"
 # A change that makes the tests take so much longer than all of a package is noticed: it goes on for ever.
 MOST_CPU_SECONDS: Final = 150
 MOST_SECONDS: Final = 900
 # What takes too long for a single change, or needs what is not on every machine.
 NOT_IN_WIDE: Final = {"attacks", "bench", "browser", "cluster", "faults", "growth", "kill"}
+
+# Python 3.11 cannot always trace a thread that starts while another does, and says so.
+UNTRACED: Final = "ignore:Exception ignored in thread started by:pytest.PytestUnraisableExceptionWarning"
+Result = TypeVar("Result")
 
 COMPARED: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
     ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE), ast.GtE: (ast.Gt, ast.Lt),
@@ -57,6 +66,8 @@ class Change:
 
     path: Path
     line: int
+    lines: range  # of the statement
+    at_import: bool
     start: int
     end: int
     old: str
@@ -90,6 +101,8 @@ class Changes(ast.NodeVisitor):
         self.source = path.read_text(encoding="utf-8")
         self.lines = self.source.splitlines(keepends=True)
         self.found: list[Change] = []
+        self._statement = range(0)
+        self._functions = 0
         self.visit(ast.parse(self.source))
 
     @cached_property
@@ -111,7 +124,22 @@ class Changes(ast.NodeVisitor):
         start = self.place(node.lineno, node.col_offset)
         end = self.place(node.end_lineno, node.end_col_offset)
         old = self.source[start:end]
-        self.found.append(Change(path=self.path, line=node.lineno, start=start, end=end, old=old, new=new))
+        change = Change(
+            path=self.path, line=node.lineno, lines=self._statement, at_import=not self._functions, start=start, end=end,
+            old=old, new=new,
+        )  # fmt: skip
+        self.found.append(change)
+
+    def visit(self, node: ast.AST) -> None:
+        """Visit a node, knowing the lines of the statement that it is in, without those of statements within that."""
+        before = self._statement
+        if isinstance(node, ast.stmt):
+            assert node.end_lineno is not None
+            body: list[ast.stmt] = getattr(node, "body", [])
+            end = max(node.lineno + 1, body[0].lineno) if body else node.end_lineno + 1
+            self._statement = range(node.lineno, end)
+        super().visit(node)
+        self._statement = before
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None and ast.unparse(node.annotation) != "TypeAlias":
@@ -126,8 +154,10 @@ class Changes(ast.NodeVisitor):
         if any(ast.unparse(one).endswith("overload") for one in node.decorator_list):
             return
         self.visit(node.args)
+        self._functions += 1
         for statement in node.body:
             self.visit(statement)
+        self._functions -= 1
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
 
@@ -210,6 +240,12 @@ def picked(packages: Sequence[str], lines: int, seed: int) -> list[Change]:
     return [chance.choice(by_line[place]) for place in places]
 
 
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Note which lines a test runs, where this is loaded into a traced run."""
+    if (traced := coverage.Coverage.current()) is not None:
+        traced.switch_context(item.nodeid)
+
+
 class Tried:
     """A copy of the source, in which one change after another is tried."""
 
@@ -221,14 +257,35 @@ class Tried:
         python_path = str(folder / "src")
         self._env = {**os.environ, "PYTHONPATH": python_path, "PYTHONDONTWRITEBYTECODE": "", "TMPDIR": f"{folder}/tmp"}
 
-    def noticed_by(self, change: Change) -> str | None:
+    def trace(self, package: str) -> coverage.CoverageData:
+        """Return which tests of a package come by each line; without any change, all have to pass."""
+        settings, data = self._folder / f"{package}.ini", self._folder / f"{package}.coverage"
+        settings.write_text(f"[run]\ninclude = {self._folder}/src/*\ndata_file = {data}\n", encoding="utf-8")
+        traced = [
+            sys.executable,
+            "-m",
+            "coverage",
+            "run",
+            f"--rcfile={settings}",
+            "-m",
+            "pytest",
+            "-p",
+            "tests.mutation",
+        ]
+        if not self._passes([*traced, *self._options(QUICK), "-W", UNTRACED, f"tests/{package}"], cpu_seconds=600):
+            sys.exit(f"without any change, tests/{package} fails")
+        found = coverage.CoverageData(str(data))
+        found.read()
+        return found
+
+    def noticed_by(self, change: Change, traced: coverage.CoverageData) -> str | None:
         """Return what noticed a change, None where nothing did."""
         path = self._folder / change.path.relative_to(ROOT)
         before = path.read_text(encoding="utf-8")
         try:
             path.write_text(change.applied(), encoding="utf-8")
             self._forget_compiled(path)
-            return self._noticed_by(change)
+            return self._noticed_by(change, traced)
         finally:
             path.write_text(before, encoding="utf-8")
             self._forget_compiled(path)
@@ -237,32 +294,29 @@ class Tried:
         # A change of the same length within the same second would not be seen.
         Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
 
-    def _noticed_by(self, change: Change) -> str | None:
+    def _noticed_by(self, change: Change, traced: coverage.CoverageData) -> str | None:
         examples = f"import doctest, sys, {change.module} as m; sys.exit(doctest.testmod(m).failed > 0)"
         if not self._passes([sys.executable, "-c", examples]):
             return "examples"
-        for name, files, marks in self._stages(change):
-            pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:schemathesis", "-p", "no:cacheprovider"]
-            options = [
-                f"--basetemp={self._folder}/tmp/pytest",
-                "--hypothesis-profile=fast",
-                "--timeout=120",
-                "-m",
-                marks,
-            ]
-            if files and not self._passes([*pytest, *options, *map(str, files)]):
+        for name, tests, marks in self._stages(change, traced):
+            if tests and not self._passes([sys.executable, "-m", "pytest", "-x", *self._options(marks), *tests]):
                 return name
         return None
 
-    def _stages(self, change: Change) -> Iterator[tuple[str, list[Path], str]]:
-        mirrored = sorted((ROOT / "tests" / change.package).rglob("test_*.py"))
-        near = [path for path in mirrored if change.module in path.read_text(encoding="utf-8")]
-        quick = "not slow and not long and not sweep"
-        yield "tests of the module", near, quick
-        yield "tests of the package", [path for path in mirrored if path not in near], quick
+    def _options(self, marks: str) -> list[str]:
+        return [
+            "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider", f"--basetemp={self._folder}/tmp/pytest",
+            "--hypothesis-profile=fast", "--timeout=120", "-m", marks,
+        ]  # fmt: skip
+
+    def _stages(self, change: Change, traced: coverage.CoverageData) -> Iterator[tuple[str, list[str], str]]:
+        (path,) = (path for path in traced.measured_files() if path.endswith(f"/{change.path.relative_to(ROOT)}"))
+        by_line = traced.contexts_by_lineno(path)
+        tests = sorted({test for line in change.lines for test in by_line.get(line, ())} - {""})
+        yield "tests", [f"tests/{change.package}"] if change.at_import else tests, QUICK
         if self._wide:
-            yield "slow tests of the package", mirrored, "slow and not long and not sweep"
-            yield "tests elsewhere", list(self._elsewhere(change)), "not long and not sweep"
+            yield "slow tests", [f"tests/{change.package}"], "slow and not long and not sweep"
+            yield "tests elsewhere", list(map(str, self._elsewhere(change))), "not long and not sweep"
 
     def _elsewhere(self, change: Change) -> Iterator[Path]:
         """Yield the tests that import the module, or one that imports it."""
@@ -276,12 +330,12 @@ class Tried:
             if folder not in {change.package, *NOT_IN_WIDE} and any(f"from {user} import" in text for user in users):
                 yield path
 
-    def _passes(self, command: Sequence[str]) -> bool:
+    def _passes(self, command: Sequence[str], *, cpu_seconds: int = MOST_CPU_SECONDS) -> bool:
         with subprocess.Popen(
             command, cwd=ROOT, env=self._env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True,
         ) as process:  # fmt: skip
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (MOST_CPU_SECONDS, MOST_CPU_SECONDS))
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
             try:
                 return process.wait(timeout=MOST_SECONDS) in {0, 5}  # 5: there are none
             except subprocess.TimeoutExpired:
@@ -310,13 +364,21 @@ def main() -> None:
         free: SimpleQueue[Tried] = SimpleQueue()
         for number in range(given.workers):
             free.put(Tried(Path(folder, str(number)), wide=given.wide))
-        for change in {change.package: change for change in changes.values()}.values():
-            if (noticed := _try(free, replace(change, new=change.old))) is not None:
-                sys.exit(f"without any change, the {noticed} fail: {change.path}")
-        futures = {number: workers.submit(partial(_try, free, change)) for number, change in changes.items()}
+        packages = sorted({change.package for change in changes.values()})
+        traced = dict(
+            zip(
+                packages, workers.map(lambda package: lent(free, lambda one: one.trace(package)), packages), strict=True
+            )
+        )
+        futures = {
+            number: workers.submit(
+                lent, free, lambda one, change=change: one.noticed_by(change, traced[change.package])
+            )
+            for number, change in changes.items()
+        }
         for number, future in futures.items():
             noticed = future.result()
-            told = f"{number:4}  {noticed or 'NOT NOTICED':25}  {changes[number]}"
+            told = f"{number:4}  {noticed or 'NOT NOTICED':15}  {changes[number]}"
             print(told, flush=True)
             if noticed is None:
                 survived.append(told)
@@ -324,10 +386,11 @@ def main() -> None:
     print(*survived, sep="\n")
 
 
-def _try(free: SimpleQueue[Tried], change: Change) -> str | None:
+def lent(free: SimpleQueue[Tried], work: Callable[[Tried], Result]) -> Result:
+    """Do some work in a copy that is free."""
     tried = free.get()
     try:
-        return tried.noticed_by(change)
+        return work(tried)
     finally:
         free.put(tried)
 
