@@ -310,8 +310,8 @@ class Tried:
         ]  # fmt: skip
 
     def _stages(self, change: Change, traced: coverage.CoverageData) -> Iterator[tuple[str, list[str], str]]:
-        (path,) = (path for path in traced.measured_files() if path.endswith(f"/{change.path.relative_to(ROOT)}"))
-        by_line = traced.contexts_by_lineno(path)
+        measured = [path for path in traced.measured_files() if path.endswith(f"/{change.path.relative_to(ROOT)}")]
+        by_line = traced.contexts_by_lineno(*measured) if measured else {}  # some are used by other packages alone
         tests = sorted({test for line in change.lines for test in by_line.get(line, ())} - {""})
         yield "tests", [f"tests/{change.package}"] if change.at_import else tests, QUICK
         if self._wide:
