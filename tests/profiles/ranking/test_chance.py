@@ -2,6 +2,10 @@
 
 A judge adds Gumbel noise to slope × quality, quality being normal; without a slope it shuffles. In the comments stands
 what was found before rankings knew what they do not know.
+
+All of it takes minutes and is in the sweep; a sample of each is among the long tests. The samples share their rankings,
+so one worker has them all. Whether a judge is told from chance takes no intervals, and is in ``test_told_from_chance``,
+with more draws.
 """
 
 from __future__ import annotations
@@ -12,14 +16,21 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import pytest
+from tests.by_chance import at_least, at_most, of_mean
 
 from evenhand import RankedProfiles, rank
 from evenhand.profiles.ranking.sentences import headline
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+ALL = pytest.mark.sweep
+SAMPLE = pytest.mark.xdist_group("sampled rankings")
+PAIRS = {"group_size": 2, "rounds": 5}
+# Where samples begin to count, so that they share rankings.
+FIRST = 700
 
 SHOWN = re.compile(r'<(?:profile_([A-Z])|answer_[ab]) id="\w+">\nworth (\S+)')
 
@@ -62,6 +73,7 @@ def people(seed: int, count: int) -> dict[str, str]:
     return {f"p{number}": f"worth {chance.gauss(0, 1):.6f}" for number in range(count)}
 
 
+@lru_cache(maxsize=64)  # of the sample, so many are shared
 def ranked(seed: int, count: int, slope: float, *, bias: float = 0.0, **options: Any) -> RankedProfiles:
     profiles = [{"id": name, "text": text} for name, text in people(seed, count).items()]
     judge = Judge(seed=seed, slope=slope, bias=bias)
@@ -74,27 +86,39 @@ def true_ranks(seed: int, count: int) -> dict[str, int]:
     return {name: place for place, name in enumerate(order, 1)}
 
 
+def every(*rows: Any) -> list[Any]:
+    """Return rows of a test that belong to the sweep."""
+    return [pytest.param(*row, marks=ALL) for row in rows]
+
+
+def sample(*row: Any) -> Any:
+    """Return a row of a test, with few draws."""
+    return pytest.param(*row, marks=SAMPLE)
+
+
 def share(found: Sequence[bool]) -> float:
     return sum(found) / len(found)
 
 
 @pytest.mark.parametrize(("count", "runs", "options"), [
-    (100, 25, {}), (20, 60, {}), (100, 15, {"design": "random"}), (20, 60, {"group_size": 2}),
-])  # fmt: skip
+    sample(20, 5, {}), sample(20, 5, {"group_size": 2}),
+    *every((100, 25, {}), (20, 60, {}), (100, 15, {"design": "random"}), (20, 60, {"group_size": 2})),
+], ids=str)  # fmt: skip
 def test_a_judge_that_shuffles_gets_no_leaderboard(count: int, runs: int, options: dict[str, Any]) -> None:
     """Before: two tiers in 99 % of runs, and "agrees with 71 to 75 %"."""
     found = [ranked(seed, count, 0.0, **options) for seed in range(100, 100 + runs)]
 
     # One in forty is said to beat chance; of so few runs, more than this come in one of a hundred times.
-    assert sum(bool(one.agreement.beats_chance) for one in found) <= 2 + runs // 30
+    assert sum(bool(one.agreement.beats_chance) for one in found) <= (2 + runs // 30 if runs > 5 else 1)
     assert all(one.tiers == 0 for one in found if not one.agreement.beats_chance)
     shares = [one.agreement.share or 0 for one in found]
-    assert 0.48 <= sum(shares) / len(shares) <= 0.52
+    assert abs(sum(shares) / len(shares) - 0.5) <= (0.02 if runs > 5 else of_mean(shares))
     one = next(one for one in found if not one.agreement.beats_chance and not one.position_bias.found)
     assert one.report().splitlines()[2].startswith("no order: the judge's choices cannot be distinguished from chance")
     assert "no ranks and no tiers: no order was found" in one.report()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("count", "runs", "options"), [
     (10, 60, {}), (50, 40, {"design": "random"}), (50, 40, {"design": "staged"}),
 ])  # fmt: skip
@@ -112,6 +136,7 @@ def test_a_judge_that_shuffles_but_for_both_ends_gets_no_leaderboard(
     assert boards <= 2 + runs // 30  # one in forty is expected
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("options", "least"),
     [({"group_size": 2, "rounds": 8}, 0.85), ({"group_size": 2}, 0.7), ({"group_size": 4, "rounds": 5}, 0.55)],
@@ -126,6 +151,7 @@ def test_swiss_rounds_of_small_groups_tell_a_judge_from_one_that_shuffles(
     assert share([bool(one.agreement.beats_chance) for one in found]) >= least
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("count", [12, 20])
 def test_a_judge_without_noise_is_told_from_chance_in_few_rounds_of_pairs(count: int) -> None:
     """Before: in 65 and 55 % of runs, since each round was predicted from the first or could not be predicted."""
@@ -135,15 +161,17 @@ def test_a_judge_without_noise_is_told_from_chance_in_few_rounds_of_pairs(count:
     assert sum(one.share or 0 for one in found) / len(found) >= 0.85  # 0.67 before
 
 
-def test_a_judge_without_noise_gets_the_order_in_which_the_profiles_are() -> None:
+@pytest.mark.parametrize("runs", [sample(2), *every((12,))])
+def test_a_judge_without_noise_gets_the_order_in_which_the_profiles_are(runs: int) -> None:
     """Before, in half of the runs: in the others, some neighbours had never met."""
     exact = []
-    for seed in range(700, 712):
+    for seed in range(700, 700 + runs):
         found, true = ranked(seed, 100, 1e9), true_ranks(seed, 100)
         exact.append(all(one.rank == true[one.id] for one in found))
     assert all(exact)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("count", "runs", "least", "options"), [
     (100, 12, 1.0, {}),
     (20, 40, 0.85, {}),
@@ -163,37 +191,49 @@ def test_a_judge_that_is_right_of_most_is_told_from_one_that_shuffles(
     )
 
 
-def test_a_judge_that_goes_by_the_slot_gets_no_leaderboard_either() -> None:
-    found = [ranked(seed, 60, 0.0, bias=12.0) for seed in range(10)]
+@pytest.mark.parametrize(("runs", "least"), [sample(3, at_least(3, 39 / 40)), *every((10, 8))])
+def test_a_judge_that_goes_by_the_slot_gets_no_leaderboard_either(runs: int, least: int) -> None:
+    found = [ranked(seed, 60, 0.0, bias=12.0) for seed in range(runs)]
 
-    assert [one.position_bias.found for one in found] == [True] * 10
+    assert [one.position_bias.found for one in found] == [True] * runs
     told = [one for one in found if not one.agreement.beats_chance]
-    assert len(told) >= 8
+    assert len(told) >= least
     assert all("the judge goes by the position in which a profile is shown" in headline(one.ranks) for one in told)
 
 
 @pytest.mark.parametrize(
     ("count", "runs", "slope", "options"),
     [
-        (100, 8, 0.5, {}),
-        (100, 8, 2.0, {}),
-        (100, 5, 6.0, {}),
-        (100, 10, 0.5, {"design": "random"}),
-        (100, 8, 2.0, {"design": "random"}),
-        (100, 8, 0.5, {"design": "staged"}),
-        (100, 8, 2.0, {"design": "staged"}),
-        (20, 40, 0.5, {}),
-        (20, 30, 2.0, {}),
-        (12, 20, 2.0, {"group_size": 2, "rounds": 11}),
-        (60, 6, 0.5, {"group_size": 2, "rounds": 5}),
-        (60, 6, 6.0, {"group_size": 2, "rounds": 5}),
+        sample(100, 3, 2.0, {}),
+        sample(100, 2, 0.5, {"design": "random"}),
+        sample(100, 3, 0.5, {"design": "staged"}),
+        sample(20, 8, 2.0, {}),
+        sample(60, 3, 6.0, PAIRS),
+        *every(
+            (100, 8, 0.5, {}),
+            (100, 8, 2.0, {}),
+            (100, 5, 6.0, {}),
+            (100, 10, 0.5, {"design": "random"}),
+            (100, 8, 2.0, {"design": "random"}),
+            (100, 8, 0.5, {"design": "staged"}),
+            (100, 8, 2.0, {"design": "staged"}),
+            (20, 40, 0.5, {}),
+            (20, 30, 2.0, {}),
+            (12, 20, 2.0, {"group_size": 2, "rounds": 11}),
+            (60, 6, 0.5, PAIRS),
+            (60, 6, 6.0, PAIRS),
+        ),
     ],
     ids=str,
 )
 def test_intervals_hold_the_true_rank_as_often_as_they_say(
     count: int, runs: int, slope: float, options: dict[str, Any]
 ) -> None:
-    """Before: swiss .96, random .919, staged .913, slope 0.5 .861. The goal is .93; few runs vary by some hundredths."""
+    """Before: swiss .96, random .919, staged .913, slope 0.5 .861. The goal is .93; few runs vary by some hundredths.
+
+    A run of 100 varies by .015 around .975, one of 20 by .035: three and eight are below .915 once in a hundred times at
+    the most.
+    """
     covered = []
     for seed in range(700, 700 + runs):
         truth = true_ranks(seed, count)
@@ -204,7 +244,10 @@ def test_intervals_hold_the_true_rank_as_often_as_they_say(
     assert share(covered) >= 0.915
 
 
-@pytest.mark.parametrize(("count", "runs", "bias", "least"), [(20, 40, 1.0, 0.4), (100, 30, 0.5, 0.5)])
+@pytest.mark.parametrize(
+    ("count", "runs", "bias", "least"),
+    [sample(20, 8, 1.0, at_least(8, 0.5) / 8), *every((20, 40, 1.0, 0.4), (100, 30, 0.5, 0.5))],
+)
 def test_what_is_said_of_the_position_is_what_its_interval_says(
     count: int, runs: int, bias: float, least: float
 ) -> None:
@@ -212,7 +255,8 @@ def test_what_is_said_of_the_position_is_what_its_interval_says(
     found = [ranked(seed, count, 2.0, bias=bias).position_bias for seed in range(900, 900 + runs)]
 
     intervals = [one.interval or (0.0, 0.0) for one in found]
-    assert share([low <= bias <= high for low, high in intervals]) >= 0.85
+    held = share([low <= bias <= high for low, high in intervals])
+    assert held >= (0.85 if runs > 8 else at_least(runs, 0.95) / runs)
     assert share([one.found for one in found]) >= least
     assert [one.found for one in found] == [not low <= 0 <= high for low, high in intervals]
 
@@ -220,10 +264,9 @@ def test_what_is_said_of_the_position_is_what_its_interval_says(
 @pytest.mark.parametrize(
     ("count", "runs", "slope", "options"),
     [
-        (60, 16, 2.0, {}),
-        (60, 16, 6.0, {}),
-        (60, 16, 2.0, {"group_size": 2, "rounds": 5}),
-        (20, 30, 2.0, {"group_size": 4}),
+        sample(60, 5, 6.0, {}),
+        sample(60, 5, 2.0, PAIRS),
+        *every((60, 16, 2.0, {}), (60, 16, 6.0, {}), (60, 16, 2.0, PAIRS), (20, 30, 2.0, {"group_size": 4})),
     ],
     ids=str,
 )
@@ -233,17 +276,23 @@ def test_a_strong_position_bias_is_estimated_as_strong_as_it_is(
     """Before: the intervals had the truth in .75, .62, .58 and .84 of runs, and the estimates were up to .4 below it."""
     found = [ranked(seed, count, slope, bias=2.0, **options).position_bias for seed in range(2900, 2900 + runs)]
 
-    assert 1.75 <= sum(one.advantage or 0 for one in found) / runs <= 2.35
-    assert share([one.interval is not None and one.interval[0] <= 2.0 <= one.interval[1] for one in found]) >= 0.85
+    fewer = 0.0 if runs > 5 else of_mean([one.advantage or 0 for one in found]) / 2
+    assert 1.75 - fewer <= sum(one.advantage or 0 for one in found) / runs <= 2.35 + fewer
+    held = share([one.interval is not None and one.interval[0] <= 2.0 <= one.interval[1] for one in found])
+    assert held >= (0.85 if runs > 5 else at_least(runs, 0.95) / runs)
 
 
-def test_a_judge_without_a_taste_for_slots_is_rarely_said_to_have_one() -> None:
-    found = [ranked(seed, 20, 2.0).position_bias.found for seed in range(1100, 1160)]
+@pytest.mark.parametrize(("first", "runs", "most"), [sample(FIRST, 8, at_most(8, 0.05) / 8), *every((1100, 60, 0.12))])
+def test_a_judge_without_a_taste_for_slots_is_rarely_said_to_have_one(first: int, runs: int, most: float) -> None:
+    found = [ranked(seed, 20, 2.0).position_bias.found for seed in range(first, first + runs)]
 
-    assert share(found) <= 0.12
+    assert share(found) <= most
 
 
-@pytest.mark.parametrize(("count", "runs", "group_size"), [(100, 12, 10), (8, 20, 10), (20, 12, 2)])
+@pytest.mark.parametrize(
+    ("count", "runs", "group_size"),
+    [sample(100, 2, 10), sample(8, 2, 10), sample(20, 2, 2), *every((100, 12, 10), (8, 20, 10), (20, 12, 2))],
+)
 def test_one_refused_profile_takes_no_other_out(count: int, runs: int, group_size: int) -> None:
     """Before: with 100, three innocent ones ended without a rank, at least one in 87 % of runs; with 8, all did."""
     for seed in range(1300, 1300 + runs):
@@ -260,7 +309,13 @@ def test_one_refused_profile_takes_no_other_out(count: int, runs: int, group_siz
 
 
 @pytest.mark.parametrize(
-    ("count", "runs", "group_size", "culprits"), [(100, 12, 20, 5), (10, 30, 10, 2), (3, 20, 10, 1)]
+    ("count", "runs", "group_size", "culprits"),
+    [
+        sample(100, 6, 20, 5),
+        sample(10, 4, 10, 2),
+        sample(3, 4, 10, 1),
+        *every((100, 12, 20, 5), (10, 30, 10, 2), (3, 20, 10, 1)),
+    ],
 )
 def test_several_refused_profiles_take_no_other_out(count: int, runs: int, group_size: int, culprits: int) -> None:
     """Before: with 5 of 100 in groups of 20, innocent ones had no rank in 6 of 30 runs."""
@@ -277,10 +332,11 @@ def test_several_refused_profiles_take_no_other_out(count: int, runs: int, group
         assert set(found.ranks.profiles.without_rank) == set(found.ranks.refused) == set(refused)
 
 
-def test_pairs_that_fail_by_chance_hardly_blame_anybody() -> None:
-    """Before: .85 of 20 profiles were blamed."""
+@pytest.mark.parametrize(("runs", "most"), [sample(6, 3), *every((20, 6))])
+def test_pairs_that_fail_by_chance_hardly_blame_anybody(runs: int, most: int) -> None:
+    """Before: .85 of 20 profiles were blamed; of six runs, 5 of 120 would be."""
     blamed = 0
-    for seed in range(2700, 2720):
+    for seed in range(2700, 2700 + runs):
         judge, chance = Judge(seed=seed, slope=2.0), random.Random(seed)
 
         def flaky(messages: Any, judge: Judge = judge, chance: random.Random = chance) -> str:
@@ -290,13 +346,14 @@ def test_pairs_that_fail_by_chance_hardly_blame_anybody() -> None:
         found = rank(profiles, criteria="Worth", judge=flaky, seed=seed, group_size=2, max_attempts=1, store=None)
         blamed += len(found.ranks.refused)
 
-    assert blamed <= 6
+    assert blamed <= most
 
 
-def test_all_of_a_tier_precede_those_two_tiers_on() -> None:
+@pytest.mark.parametrize(("first", "runs"), [sample(FIRST, 3), *every((1500, 12))])
+def test_all_of_a_tier_precede_those_two_tiers_on(first: int, runs: int) -> None:
     """Before: neighbours across the border of two tiers were in the right order 54 times out of 100."""
     in_order, tiers = [], []
-    for seed in range(1500, 1512):
+    for seed in range(first, first + runs):
         truth = true_ranks(seed, 100)
         found = ranked(seed, 100, 2.0)
         tiers.append(found.tiers)
@@ -307,20 +364,29 @@ def test_all_of_a_tier_precede_those_two_tiers_on() -> None:
     assert share(in_order) >= 0.95
 
 
-def test_a_judge_with_one_order_and_noise_has_no_cycles() -> None:
+@pytest.mark.parametrize(
+    ("many", "few", "most"),
+    [
+        sample(range(FIRST, FIRST + 3), range(FIRST, FIRST + 8), at_most(11, 0.05) / 11),
+        *every((range(1700, 1712), range(1720, 1740), 0.13)),
+    ],
+    ids=str,
+)
+def test_a_judge_with_one_order_and_noise_has_no_cycles(many: range, few: range, most: float) -> None:
     """Before: 95 of 100 profiles were in one."""
-    found = [ranked(seed, 100, 2.0) for seed in range(1700, 1712)] + [
-        ranked(seed, 20, 2.0) for seed in range(1720, 1740)
-    ]
+    found = [ranked(seed, 100, 2.0) for seed in many] + [ranked(seed, 20, 2.0) for seed in few]
 
-    assert share([bool(one.cycles) for one in found]) <= 0.13
+    assert share([bool(one.cycles) for one in found]) <= most
 
 
-@pytest.mark.parametrize("slope", [0.5, 2.0, 6.0])
-def test_a_judge_that_repeats_its_noise_in_both_orders_has_no_cycles(slope: float) -> None:
+@pytest.mark.parametrize(
+    ("slope", "runs", "most"),
+    [sample(6.0, 6, at_most(6, 0.05) / 6), *every(*((slope, 15, 0.14) for slope in (0.5, 2.0, 6.0)))],
+)
+def test_a_judge_that_repeats_its_noise_in_both_orders_has_no_cycles(slope: float, runs: int, most: float) -> None:
     """Before: in 20 to 59 of 60 runs."""
     cycles = []
-    for seed in range(2500, 2515):
+    for seed in range(2500, 2500 + runs):
         noise: dict[frozenset[str], float] = {}
         chance = random.Random(seed)
 
@@ -334,7 +400,7 @@ def test_a_judge_that_repeats_its_noise_in_both_orders_has_no_cycles(slope: floa
         found = rank(profiles, criteria="Worth", judge=judge, seed=seed, group_size=2, rounds=8, store=None)
         cycles.append(bool(found.cycles))
 
-    assert share(cycles) <= 0.14
+    assert share(cycles) <= most
 
 
 def test_a_judge_that_goes_round_in_circles_has_cycles() -> None:
@@ -353,10 +419,11 @@ def test_a_judge_that_goes_round_in_circles_has_cycles() -> None:
     assert found.ranks.in_cycles == 15
 
 
-def test_lengths_that_do_not_matter_leave_win_rates_as_they_are() -> None:
+@pytest.mark.parametrize(("runs", "most"), [sample(5, at_most(5, 0.05) / 5), *every((15, 0.2))])
+def test_lengths_that_do_not_matter_leave_win_rates_as_they_are(runs: int, most: float) -> None:
     """Before: 100 % became 76 %."""
     adjusted = []
-    for seed in range(1900, 1915):
+    for seed in range(1900, 1900 + runs):
         chance = random.Random(seed)
         texts = {name: f"{text}\n{'x' * chance.randint(20, 2000)}" for name, text in people(seed, 16).items()}
         profiles = [{"id": name, "text": text} for name, text in texts.items()]
@@ -368,13 +435,14 @@ def test_lengths_that_do_not_matter_leave_win_rates_as_they_are() -> None:
         for rate, without in rates:
             assert (without is None) or (rate is not None and abs(without - rate) < 0.25)
 
-    assert share(adjusted) <= 0.2  # of 0.05 that are expected
+    assert share(adjusted) <= most  # of 0.05 that are expected
 
 
-def test_what_length_changes_is_estimated_as_it_is() -> None:
+@pytest.mark.parametrize("runs", [sample(6), *every((20,))])
+def test_what_length_changes_is_estimated_as_it_is(runs: int) -> None:
     """Before: 80 % of it, and intervals held the truth in 82 % of runs."""
     shares, covered = [], []
-    for seed in range(3000, 3020):
+    for seed in range(3000, 3000 + runs):
         chance = random.Random(seed)
         texts = {}
         for number in range(40):
@@ -388,7 +456,7 @@ def test_what_length_changes_is_estimated_as_it_is() -> None:
         covered.append(length.interval[0] <= 3 <= length.interval[1])
 
     assert 0.85 <= sum(shares) / len(shares) <= 1.2
-    assert share(covered) >= 0.85
+    assert share(covered) >= (0.85 if runs > 6 else at_least(runs, 0.95) / runs)
 
 
 def test_few_profiles_or_equal_lengths_say_nothing_of_length() -> None:
@@ -401,31 +469,36 @@ def test_few_profiles_or_equal_lengths_say_nothing_of_length() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slope", "options"),
+    ("runs", "slope", "options"),
     [
-        (2.0, {}),
-        (6.0, {}),
-        (0.5, {"group_size": 2, "rounds": 5}),
-        (2.0, {"group_size": 2, "rounds": 5}),
-        (6.0, {"group_size": 2, "rounds": 5}),
-        (2.0, {"group_size": 2, "rounds": 20}),
+        sample(4, 6.0, {}),
+        sample(4, 6.0, PAIRS),
+        *every(
+            (16, 2.0, {}),
+            (16, 6.0, {}),
+            (16, 0.5, PAIRS),
+            (16, 2.0, PAIRS),
+            (16, 6.0, PAIRS),
+            (16, 2.0, {"group_size": 2, "rounds": 20}),
+        ),
     ],
     ids=str,
 )
-def test_a_unit_of_strength_is_about_one_in_truth(slope: float, options: dict[str, Any]) -> None:
+def test_a_unit_of_strength_is_about_one_in_truth(runs: int, slope: float, options: dict[str, Any]) -> None:
     """Before: 1.3 with the defaults, and 3.4 in pairs; then 1.2, 1.3, .7, 1.3, 1.5 and 1.1 in these."""
     ratios = []
-    for seed in range(2100, 2116):  # single ones vary by a third
+    for seed in range(2100, 2100 + runs):  # single ones vary by a third; with a slope of 6, by a sixth
         strengths = {one.id: one.strength or 0.0 for one in ranked(seed, 60, slope, **options)}
         ratios.append(true_for_shown(people(seed, 60), slope, strengths))
 
     assert 0.85 <= sum(ratios) / len(ratios) <= 1.35
 
 
-def test_outliers_leave_strengths_and_intervals_as_they_should_be() -> None:
+@pytest.mark.parametrize("runs", [sample(3), *every((12,))])
+def test_outliers_leave_strengths_and_intervals_as_they_should_be(runs: int) -> None:
     """Before: true differences were 1.4 times those shown, since a normal prior is narrow for the furthest."""
     ratios, covered = [], []
-    for seed in range(2800, 2812):
+    for seed in range(2800, 2800 + runs):
         chance = random.Random(seed)
         worths = [chance.gauss(0, 1) / math.sqrt(sum(chance.gauss(0, 1) ** 2 for _ in range(3)) / 3) for _ in range(60)]
         texts = {f"p{number}": f"worth {worth / math.sqrt(3):.6f}" for number, worth in enumerate(worths)}
