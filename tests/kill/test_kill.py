@@ -11,10 +11,12 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
+from tests.harness.warm import Started, WarmEvenhand
 
 from evenhand.domain.early_decision import UNTIL_DECIDED, UntilDecided, stopped_decided
 from evenhand.domain.exit_code import ExitCode
@@ -26,6 +28,8 @@ from evenhand.store.store import Store, open_store
 from evenhand.suites.suite import job_of, read_suite
 
 AT_ONCE = 32
+Process: TypeAlias = "subprocess.Popen[str] | Started"
+Start: TypeAlias = Callable[..., Process]
 
 
 def write_suite(folder: Path, port: int, cases: int) -> Path:
@@ -42,19 +46,27 @@ def write_suite(folder: Path, port: int, cases: int) -> Path:
     return folder / "suite.yaml"
 
 
-def evenhand(*arguments: object, folder: Path) -> subprocess.Popen[bytes]:
+def new_process(*arguments: object, folder: Path) -> subprocess.Popen[str]:
+    """Start a command in a process that begins by loading Python."""
     command = [sys.executable, "-m", "evenhand", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def ended(process: subprocess.Popen[bytes], code: int = 0) -> bytes:
+@pytest.fixture
+def fork(warm: WarmEvenhand) -> Iterator[Start]:
+    """Start a command in a process that has loaded everything: most of what is killed is past that."""
+    with contextlib.ExitStack() as ending:
+        yield lambda *arguments, folder: ending.enter_context(warm.start(*map(str, arguments), cwd=folder))
+
+
+def ended(process: Process, code: int = 0) -> str:
     out, err = process.communicate(timeout=900)
-    assert process.returncode == code, (process.returncode, out.decode(), err.decode())
+    assert process.returncode == code, (process.returncode, out, err)
     return out
 
 
-def canonical(database: str, folder: Path) -> bytes:
-    return ended(evenhand("report", "last", "--canonical", "--db", database, folder=folder))
+def canonical(database: str, folder: Path, start: Start) -> str:
+    return ended(start("report", "last", "--canonical", "--db", database, folder=folder))
 
 
 def has_run(database: str) -> bool:
@@ -65,43 +77,57 @@ def has_run(database: str) -> bool:
         store.close()
 
 
-def go_on(database: str, suite: Path, at_once: int = AT_ONCE) -> subprocess.Popen[bytes]:
+def go_on(database: str, suite: Path, start: Start, at_once: int = AT_ONCE) -> Any:
     begin: tuple[object, ...] = ("resume", "last") if has_run(database) else ("run", suite)
-    return evenhand(*begin, "--db", database, "-j", at_once, "--quiet", folder=suite.parent)
+    return start(*begin, "--db", database, "-j", at_once, "--quiet", folder=suite.parent)
 
 
-def run_and_kill(database: str, suite: Path, provider: Any, *, kills: int, cases: int, chance: random.Random) -> int:
+def run_and_kill(
+    database: str, suite: Path, provider: Any, start: Start, *, kills: int, cases: int, chance: random.Random
+) -> int:
     """Run to the end, killed so many times: mostly between calls, sometimes at any moment. Tell how often.
 
     However fast the machine is, no more is done between two kills than leaves something to do for those that follow.
     """
     killed = 0
     step = cases / (kills + 1)
-    process = go_on(database, suite)
+    process = go_on(database, suite, start)
     while killed < kills:
         if chance.random() < 0.2:
             seconds = chance.uniform(0.05, 1.0)  # while it loads, plans, or looks for what is missing
             provider.wait_for(len(provider.calls) + int(0.9 * step), seconds=seconds)
         else:
             provider.wait_for(len(provider.calls) + int(chance.uniform(0.2, 0.9) * step), seconds=60)
-        if process.poll() is not None:
-            break
         process.send_signal(signal.SIGKILL)
         process.communicate()
+        if process.returncode != -signal.SIGKILL:  # it was faster
+            return killed
         killed += 1
-        process = go_on(database, suite)
+        process = go_on(database, suite, start)
     ended(process)
     return killed
 
 
-def check(database: str, suite: Path, provider: Any, *, kills: int, cases: int, seed: int) -> None:
+def check(
+    database: str,
+    suite: Path,
+    provider: Any,
+    fork: Start,
+    *,
+    kills: int,
+    cases: int,
+    seed: int,
+    start: Start | None = None,
+) -> None:
+    """Run a suite undisturbed, and with kills of processes that are started so; both must find the same."""
     calm = f"{suite.parent / 'calm.db'}"
-    ended(evenhand("run", suite, "--db", calm, "-j", AT_ONCE, "--quiet", folder=suite.parent))
-    expected = canonical(calm, suite.parent)
+    ended(fork("run", suite, "--db", calm, "-j", AT_ONCE, "--quiet", folder=suite.parent))
+    expected = canonical(calm, suite.parent, fork)
     assert len(provider.calls) == cases
     provider.calls.clear()
 
-    killed = run_and_kill(database, suite, provider, kills=kills, cases=cases, chance=random.Random(seed))
+    chance = random.Random(seed)
+    killed = run_and_kill(database, suite, provider, start or fork, kills=kills, cases=cases, chance=chance)
 
     store = open_store(database)
     store.database.check()
@@ -113,10 +139,10 @@ def check(database: str, suite: Path, provider: Any, *, kills: int, cases: int, 
     assert all(len(result.judgments) == 1 and not result.pending for result in results)
     assert cases <= len(provider.calls) <= cases + kills * AT_ONCE
     assert provider.most_in_flight <= 2 * AT_ONCE  # those of a dead process may still be under way
-    assert canonical(database, suite.parent) == expected
+    assert canonical(database, suite.parent, fork) == expected
 
 
-def suspend(process: subprocess.Popen[bytes], store: Store) -> None:
+def suspend(process: subprocess.Popen[str], store: Store) -> None:
     """Suspend a process between two transactions: within one it would hold its locks, and others could only wait."""
     while True:
         process.send_signal(signal.SIGSTOP)
@@ -145,13 +171,13 @@ def holds_locks(store: Store) -> bool:
     return bool(store.database.rows(f"SELECT 1 {others} AND {writing}"))
 
 
-def check_taken_over(database: str, suite: Path, provider: Any, *, cases: int) -> None:
+def check_taken_over(database: str, suite: Path, provider: Any, fork: Start, *, cases: int) -> None:
     """Suspend a process in the middle of its run, let another go on with that, and wake the first one up."""
     calm = f"{suite.parent / 'calm.db'}"
-    ended(evenhand("run", suite, "--db", calm, "-j", AT_ONCE, "--quiet", folder=suite.parent))
-    expected = canonical(calm, suite.parent)
+    ended(fork("run", suite, "--db", calm, "-j", AT_ONCE, "--quiet", folder=suite.parent))
+    expected = canonical(calm, suite.parent, fork)
     provider.calls.clear()
-    first = go_on(database, suite)
+    first = go_on(database, suite, new_process)
     try:
         assert provider.wait_for(1, seconds=60)
         store = open_store(database)
@@ -162,7 +188,7 @@ def check_taken_over(database: str, suite: Path, provider: Any, *, cases: int) -
         # As if it were on another machine, and had not been heard of for long.
         store.database.execute("UPDATE runs SET owner = 'elsewhere:1:1:another/1:t', seen = 0")
         store.close()
-        second = go_on(database, suite)
+        second = go_on(database, suite, fork)
         assert provider.wait_for(cases // 2 + AT_ONCE, seconds=60)
     finally:
         first.send_signal(signal.SIGCONT)
@@ -174,19 +200,21 @@ def check_taken_over(database: str, suite: Path, provider: Any, *, cases: int) -
     results = list(store.results(run))
     ((rows,),) = store.database.rows("SELECT COUNT(*) FROM evaluations")
     store.close()
-    assert (first.returncode, "Traceback" in told.decode()) == (1, False)
-    assert f"run {run.id} was taken over by process {second.pid} on " in told.decode()
+    assert (first.returncode, "Traceback" in told) == (1, False)
+    assert f"run {run.id} was taken over by process {second.pid} on " in told
     assert rows == len(results) == cases
     assert cases <= len(provider.calls) <= cases + AT_ONCE
-    assert canonical(database, suite.parent) == expected
+    assert canonical(database, suite.parent, fork) == expected
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_process_that_was_silent_and_taken_over_stops_when_it_wakes(tmp_path: Path, provider: Any) -> None:
+def test_a_process_that_was_silent_and_taken_over_stops_when_it_wakes(
+    tmp_path: Path, provider: Any, fork: Start
+) -> None:
     suite = write_suite(tmp_path, provider.port, 800)
 
-    check_taken_over(str(tmp_path / "shared.db"), suite, provider, cases=800)
+    check_taken_over(str(tmp_path / "shared.db"), suite, provider, fork, cases=800)
 
 
 @pytest.mark.long
@@ -196,11 +224,11 @@ def test_a_process_that_was_silent_and_taken_over_stops_when_it_wakes(tmp_path: 
     "cases", [pytest.param(800, id="sample"), pytest.param(2000, id="all", marks=pytest.mark.sweep)]
 )
 def test_a_process_that_was_silent_and_taken_over_stops_when_it_wakes_in_postgresql(
-    tmp_path: Path, provider: Any, postgres_url: str, cases: int
+    tmp_path: Path, provider: Any, postgres_url: str, fork: Start, cases: int
 ) -> None:
     suite = write_suite(tmp_path, provider.port, cases)
 
-    check_taken_over(postgres_url, suite, provider, cases=cases)
+    check_taken_over(postgres_url, suite, provider, fork, cases=cases)
 
 
 @pytest.mark.slow
@@ -208,15 +236,31 @@ def test_a_process_that_was_silent_and_taken_over_stops_when_it_wakes_in_postgre
 @pytest.mark.parametrize(
     ("cases", "kills", "seed"),
     [
-        (400, 3, 4),
+        pytest.param(400, 3, 4, id="sample"),
         pytest.param(2000, 10, 1, marks=pytest.mark.sweep),
+    ],
+)
+def test_cases_survive_kills(tmp_path: Path, provider: Any, fork: Start, cases: int, kills: int, seed: int) -> None:
+    suite = write_suite(tmp_path, provider.port, cases)
+
+    check(str(tmp_path / "killed.db"), suite, provider, fork, kills=kills, cases=cases, seed=seed)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    ("cases", "kills", "seed"),
+    [
+        pytest.param(600, 4, 5, id="sample", marks=pytest.mark.long),
         pytest.param(10_000, 50, 2, marks=pytest.mark.sweep),
     ],
 )
-def test_cases_survive_kills(tmp_path: Path, provider: Any, cases: int, kills: int, seed: int) -> None:
+def test_cases_survive_kills_of_new_processes_which_load_meanwhile(
+    tmp_path: Path, provider: Any, fork: Start, cases: int, kills: int, seed: int
+) -> None:
     suite = write_suite(tmp_path, provider.port, cases)
 
-    check(str(tmp_path / "killed.db"), suite, provider, kills=kills, cases=cases, seed=seed)
+    killed = str(tmp_path / "killed.db")
+    check(killed, suite, provider, fork, kills=kills, cases=cases, seed=seed, start=new_process)
 
 
 @pytest.mark.long
@@ -226,11 +270,11 @@ def test_cases_survive_kills(tmp_path: Path, provider: Any, cases: int, kills: i
     ("cases", "kills"), [pytest.param(600, 4, id="sample"), pytest.param(2000, 10, id="all", marks=pytest.mark.sweep)]
 )
 def test_cases_survive_kills_in_postgresql(
-    tmp_path: Path, provider: Any, postgres_url: str, cases: int, kills: int
+    tmp_path: Path, provider: Any, postgres_url: str, fork: Start, cases: int, kills: int
 ) -> None:
     suite = write_suite(tmp_path, provider.port, cases)
 
-    check(postgres_url, suite, provider, kills=kills, cases=cases, seed=3)
+    check(postgres_url, suite, provider, fork, kills=kills, cases=cases, seed=3)
 
 
 # Until the gates are decided
@@ -244,9 +288,9 @@ def planned_until_decided(database: str, suite: Path, *, seed: int) -> None:
     store.close()
 
 
-def decided(database: str, suite: Path) -> RunRecord:
+def decided(database: str, suite: Path, fork: Start) -> RunRecord:
     """Go on with a run until its gates are decided, and return it."""
-    ended(go_on(database, suite, 8), ExitCode.GATE_FAILED)
+    ended(go_on(database, suite, fork, 8), ExitCode.GATE_FAILED)
     store = open_store(database)
     (run,) = store.runs.newest()
     store.close()
@@ -255,7 +299,7 @@ def decided(database: str, suite: Path) -> RunRecord:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_killed_run_is_decided_as_an_undisturbed_one(tmp_path: Path, provider: Any) -> None:
+def test_a_killed_run_is_decided_as_an_undisturbed_one(tmp_path: Path, provider: Any, fork: Start) -> None:
     # Three of eleven scores pass, and the mean is a half: with this order, it takes more than a hundred cases.
     suite = write_suite(tmp_path, provider.port, 600)
     gates = {"min_pass_rate": 0.45, "min_mean": 0.4}
@@ -263,15 +307,15 @@ def test_a_killed_run_is_decided_as_an_undisturbed_one(tmp_path: Path, provider:
     calm, disturbed = str(tmp_path / "calm.db"), str(tmp_path / "killed.db")
     for database in (calm, disturbed):
         planned_until_decided(database, suite, seed=2)
-    expected = decided(calm, suite)
+    expected = decided(calm, suite, fork)
 
     for calls in (1, 40, 40):
-        process = go_on(disturbed, suite, 8)
+        process = go_on(disturbed, suite, fork, 8)
         assert provider.wait_for(len(provider.calls) + calls, seconds=120)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL
-    run = decided(disturbed, suite)
+    run = decided(disturbed, suite, fork)
 
     assert stopped_decided(run)
     assert stopped_decided(expected)
