@@ -25,6 +25,7 @@ from urllib.parse import quote, unquote_to_bytes
 import pytest
 from fastapi.testclient import TestClient
 from openai import OpenAI
+from tests.harness.warm import WarmEvenhand
 
 from evenhand import Case, PromptEvaluator, create_llm_as_judge
 from evenhand.domain.ask import Ask
@@ -170,13 +171,6 @@ def telltale(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     thread.join()
 
 
-def evenhand(folder: Path, *arguments: str) -> bytes:
-    done = subprocess.run(
-        [sys.executable, "-m", "evenhand", *arguments], cwd=folder, capture_output=True, timeout=300, check=False
-    )
-    return done.stdout + done.stderr
-
-
 def judge_at(port: int) -> dict[str, Any]:
     return {
         "model": "openai/judge",
@@ -232,7 +226,7 @@ def pages(db: Path) -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # ten programs
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "mode",
     [
@@ -243,12 +237,18 @@ def pages(db: Path) -> Iterator[tuple[str, bytes]]:
         ),
     ],
 )
-def test_a_secret_that_the_provider_repeats_is_found_nowhere(tmp_path: Path, telltale: int, mode: str) -> None:
+def test_a_secret_that_the_provider_repeats_is_found_nowhere(
+    tmp_path: Path, telltale: int, warm: WarmEvenhand, mode: str
+) -> None:
     write_suite(tmp_path, telltale)
     Telltale.mode = mode
 
+    def evenhand(*argv: str) -> bytes:
+        done = warm.run(*argv, cwd=tmp_path)
+        return (done.stdout + done.stderr).encode()
+
     printed = {
-        name: evenhand(tmp_path, *argv)
+        name: evenhand(*argv)
         for name, argv in {
             "estimate": ("run", "suite.json", "--estimate"),
             "run": ("run", "suite.json", "-v", "--log-file", "log.jsonl", *reports()),

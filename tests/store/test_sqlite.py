@@ -264,10 +264,16 @@ store.close()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.long)])
-def test_eight_writers_and_a_reader_get_along(url: str, within: Within, made: Any, count: int) -> None:
+@pytest.mark.parametrize(
+    ("writers", "count"),
+    [
+        (3, 150),
+        pytest.param(8, 200, marks=pytest.mark.long),
+        pytest.param(8, 1000, marks=pytest.mark.sweep),
+    ],
+)
+def test_many_writers_and_a_reader_get_along(url: str, within: Within, made: Any, writers: int, count: int) -> None:
     """No lock is reported, and no row is lost (REL-D8)."""
-    writers = 8
     store = open_store(url)
     run = made.run(store, cases=count)
     processes = [within(WRITING, url, run.number, place, count) for place in range(writers)]
@@ -301,9 +307,10 @@ for url in sys.argv[1:]:
 
 
 @pytest.mark.slow
-def test_many_can_make_the_same_database_at_once(tmp_path: Path, within: Within) -> None:
-    paths = [tmp_path / f"{number}.db" for number in range(40)]
-    processes = [within(OPENING, *paths) for _ in range(8)]
+@pytest.mark.parametrize(("openers", "times"), [(3, 10), pytest.param(8, 40, marks=pytest.mark.long)])
+def test_many_can_make_the_same_database_at_once(tmp_path: Path, within: Within, openers: int, times: int) -> None:
+    paths = [tmp_path / f"{number}.db" for number in range(times)]
+    processes = [within(OPENING, *paths) for _ in range(openers)]
 
     for path in paths:
         for process in processes:
@@ -311,9 +318,9 @@ def test_many_can_make_the_same_database_at_once(tmp_path: Path, within: Within)
             process.stdin.write("go\n")
             process.stdin.flush()
         told = [process.stdout.readline() for process in processes if process.stdout is not None]
-        assert told == ["opened\n"] * 8, [process.communicate()[1] for process in processes]
+        assert told == ["opened\n"] * openers, [process.communicate()[1] for process in processes]
         store = open_store(str(path))
-        assert len(store.runs.newest()) == 8
+        assert len(store.runs.newest()) == openers
         store.close()
 
-    assert [process.communicate()[1] for process in processes] == [""] * 8
+    assert [process.communicate()[1] for process in processes] == [""] * openers
