@@ -142,8 +142,11 @@ class Hands:
         if self.has_mouse:
             found.click()
             return
+        element = found.element_handle()
         for _ in range(MOST_TABS):
-            if found.evaluate("element => element === document.activeElement"):
+            if not element.evaluate("element => element.isConnected"):  # a live page has put another in its place
+                element = found.element_handle()
+            if element.evaluate("element => element === document.activeElement"):
                 return
             self.page.keyboard.press("Tab")
         raise AssertionError(f"the Tab key does not lead to {found}")

@@ -188,8 +188,9 @@ def start_run(site: Site, model: str) -> str:
 
 
 def test_lists_of_runs_are_live_and_a_filter_holds_when_a_run_ends(
-    visit: Visit, site: Site, verdicts: threading.Semaphore
+    visit: Visit, site: Site, verdicts: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(live_runs, "HEARTBEAT_SECONDS", 0.5)  # a page that looked a moment ago looks at the next
     verdicts.release(5)
     home, page = visit("/"), visit("/runs?text=running")
     for one in (home, page):
@@ -214,6 +215,7 @@ def test_lists_of_runs_are_live_and_a_filter_holds_when_a_run_ends(
 def test_a_run_that_begins_is_said_to_be_live_before_anything_more_is_heard(
     visit: Visit, site: Site, verdicts: threading.Semaphore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(live_runs, "HEARTBEAT_SECONDS", 0.5)
     page = visit("/")
 
     with monkeypatch.context() as silent:
