@@ -82,6 +82,19 @@ def test_the_last_assistant_message_with_something_to_say_is_the_reference() -> 
     assert Case(expected_messages=said, reference_answer="Lyon").reference_answer == "Lyon"
 
 
+def test_the_reference_is_read_with_the_conversation_that_it_ends() -> None:
+    said = [("user", "Capital of France?"), ("assistant", "Paris")]
+
+    assert Case(expected_messages=said).reference_text == "user: Capital of France?\n\nassistant: Paris"
+    assert Case(expected_messages=said, reference_answer="Lyon").reference_text == "Lyon"
+    assert Case(expected_messages=said[1:]).reference_text == "Paris"
+    assert Case(reference_answer="Paris").reference_text == "Paris"
+    assert (
+        Case(expected_messages=[said[0], ("assistant", "")]).reference_text == "user: Capital of France?\n\nassistant: "
+    )
+    assert Case(expected_messages=[said[0], {"role": "assistant", "tool_calls": [{"id": "1"}]}]).reference_text is None
+
+
 def test_messages_without_an_assistant_are_no_reference() -> None:
     with pytest.raises(ConfigError) as refused:
         Case(id="capital", expected_messages=[("user", "Paris")])

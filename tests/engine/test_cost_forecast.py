@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -139,6 +140,19 @@ def test_a_longer_prompt_may_cost_more_than_any_so_far() -> None:
     bounds = [costs.bound(Question(kind, size, 0.5)) for size in (50, 100, 300)]
     assert bounds == [2.0, 2.0, 6.0]
     assert costs.bound(Question(("free", ""), 100, 0.0)) == 0.0
+
+
+def test_the_next_question_may_cost_four_deviations_more_than_most() -> None:
+    costs = QuestionCosts()
+    question = Question(("judge", "rubric"), 100, 0.5)
+    bounds = []
+    for dollars in (2.0, 1.0, 4.0, 3.0, 5.0, 6.0):
+        costs.learn(question, dollars)
+        bounds.append(costs.bound(question))
+
+    # Of a few, twice the most. The variance of 1 to 5 is 2.5, that of 1 to 6 is 3.5, and that of the mean comes on top.
+    by_deviations = [3 + 4 * math.sqrt(2.5 * (1 + 1 / 5)), 3.5 + 4 * math.sqrt(3.5 * (1 + 1 / 6))]
+    assert bounds == pytest.approx([4.0, 4.0, 8.0, 8.0, *by_deviations])
 
 
 def test_a_run_that_is_short_of_money_says_how_far_it_came_and_what_the_rest_would_cost(

@@ -69,6 +69,20 @@ def test_the_most_likely_strengths_lie_closer_together_than_those_that_are_possi
     assert mean[0] - mean[2] > 1.2 * (top[0] - top[2])
 
 
+def test_what_is_predicted_for_a_pair_is_what_all_others_leave_possible() -> None:
+    wins = [(0, 1), (1, 2), (2, 0), (2, 3), (1, 0)]
+    lower, higher = (np.array([pick(pair) for pair in wins]) for pick in (min, max))
+
+    found = settled(pairs(*wins, count=4), 1.0).gaps_without(np.arange(len(wins)), lower, higher)
+
+    for unit, (low, high) in enumerate(zip(lower, higher, strict=True)):
+        others = settled(pairs(*wins[:unit], *wins[unit + 1 :], count=4), 1.0)
+        of_gap = others.covariance[[low, high]][:, [low, high]]
+        deviation = np.sqrt(of_gap[0, 0] + of_gap[1, 1] - 2 * of_gap[0, 1])
+        assert found[0][unit] == pytest.approx(others.mean[low] - others.mean[high], abs=0.05 * deviation)
+        assert found[1][unit] == pytest.approx(deviation, rel=0.05)
+
+
 def test_a_position_is_told_from_strengths() -> None:
     shown = [Ranking((0, 1), (0.5, -0.5), 1.0, 0), Ranking((1, 0), (0.5, -0.5), 1.0, 1)]
 
