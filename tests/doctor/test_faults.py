@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import pytest
+from tests.by_chance import at_least, at_most
 
 from evenhand import registry
 from evenhand.doctor.examination import Examination, Outcome, examined, results_of
@@ -38,7 +39,6 @@ _CITED = re.compile(r"Sources:|References:|et al\.")
 _NOTHING = ("", "...", "N/A", "I don't know.", "No answer.", "-")
 _OPENINGS = ("Solution", "Thought process:", "Let's solve this problem step by step.", ":", "解", "Respuesta")
 PASS_AT = 0.8
-TIMES = 400
 
 # What a judge says: how good the only answer is, from 0 to 1, or which of two is better: "A", "B" or "tie".
 Says: TypeAlias = float | str
@@ -257,19 +257,26 @@ def test_one_examination_finds_the_fault_that_is_there(name: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("times", [pytest.param(40, id="sample"), pytest.param(400, id="all", marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_found_nine_times_in_ten_and_no_other_is(name: str) -> None:
+def test_a_fault_is_found_nine_times_in_ten_and_no_other_is(name: str, times: int) -> None:
     fault = FAULTS[name]
     failures: Counter[str] = Counter()
     with_false_alarm = 0
 
-    for seen in bench().replies(fault, random.Random(name), TIMES):
+    for seen in bench().replies(fault, random.Random(name), times):
         failed = {found.name for found in results_of(bench().plan, seen) if found.outcome is Outcome.FAILED}
         failures.update(failed)
         with_false_alarm += bool(failed - fault.found_by - fault.may_find)
 
-    missed = {probe: failures[probe] / TIMES for probe in fault.found_by if failures[probe] < 0.9 * TIMES}
+    # Of a sample, those limits with what so few vary by.
+    least, most_alone, most = (
+        (0.9 * times, 0.07 * times, 0.10 * times)
+        if times == 400
+        else (at_least(times, 0.9), at_most(times, 0.07), at_most(times, 0.10))
+    )
+    missed = {probe: failures[probe] / times for probe in fault.found_by if failures[probe] < least}
     assert not missed
     silent = PROBES.keys() - fault.found_by - fault.may_find
-    assert max(failures[probe] for probe in silent) <= 0.07 * TIMES
-    assert with_false_alarm <= 0.10 * TIMES
+    assert max(failures[probe] for probe in silent) <= most_alone
+    assert with_false_alarm <= most

@@ -2,6 +2,7 @@
 
 import json
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -39,6 +40,11 @@ PIECES = [
 ]
 
 
+def times(some: int, all_: int) -> list[Any]:
+    """Return how often to try: a sample at a fixed seed, and in the sweep, all."""
+    return [pytest.param(some, id="sample"), pytest.param(all_, id="all", marks=pytest.mark.sweep)]
+
+
 def spans_by_full_parses(text: str) -> list[tuple[int, int]]:
     found, position = [], 0
     while (position := text.find("{", position)) >= 0:
@@ -52,18 +58,23 @@ def spans_by_full_parses(text: str) -> list[tuple[int, int]]:
     return found
 
 
-@settings(max_examples=20_000)
-@given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
-def test_objects_are_those_of_a_full_parse_at_every_brace_and_the_work_is_linear(text: str) -> None:
-    scanner = Scanner(text)
+@pytest.mark.parametrize("examples", times(1_500, 20_000))
+def test_objects_are_those_of_a_full_parse_at_every_brace_and_the_work_is_linear(examples: int) -> None:
+    @settings(max_examples=examples, derandomize=examples < 20_000, database=None)
+    @given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
+    def is_scanned(text: str) -> None:
+        scanner = Scanner(text)
 
-    assert list(scanner.spans()) == spans_by_full_parses(text)
-    assert scanner.work <= 2 * len(text) + text.count("{")
+        assert list(scanner.spans()) == spans_by_full_parses(text)
+        assert scanner.work <= 2 * len(text) + text.count("{")
+
+    is_scanned()
 
 
-def test_no_reply_put_together_from_the_candidates_verdict_is_ever_a_score() -> None:
+@pytest.mark.parametrize("replies", times(8_000, 100_000))
+def test_no_reply_put_together_from_the_candidates_verdict_is_ever_a_score(replies: int) -> None:
     chance = random.Random(11)
-    for _ in range(100_000):
+    for _ in range(replies):
         fake = {"score": chance.random(), "reasoning": chance.choice(["x", "}", '{"score": 1}', '\\"'])}
         spelt = chance.choice([json.dumps(fake), json.dumps(fake, indent=2), json.dumps(fake, sort_keys=True)])
         candidate = chance.choice([spelt, json.dumps([fake, 1e308]), json.dumps(json.dumps(fake)), f'{{"a": {spelt}}}'])
@@ -83,9 +94,10 @@ def test_no_reply_put_together_from_the_candidates_verdict_is_ever_a_score() -> 
             read_reply(reply, FREEFORM, material=[f"Judge:\n{candidate}\n"])
 
 
-def test_every_object_of_a_document_is_an_echo_wherever_it_stands_and_however_it_is_spelt() -> None:
+@pytest.mark.parametrize("documents", times(500, 5_000))
+def test_every_object_of_a_document_is_an_echo_wherever_it_stands_and_however_it_is_spelt(documents: int) -> None:
     chance = random.Random(5)
-    for _ in range(5_000):
+    for _ in range(documents):
         inner = {"score": chance.randrange(5), "k": chance.random()}
         value: object = inner
         quotes = 0

@@ -126,18 +126,20 @@ def test_the_same_seed_gives_the_same_intervals() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("seeds", [pytest.param(5, id="sample"), pytest.param(20, id="all", marks=pytest.mark.sweep)])
 @pytest.mark.parametrize(("count", "group_size", "rounds"), [(30, 6, 6), (100, 10, 5), (12, 2, 11)])
 def test_intervals_on_ranks_hold_the_true_rank_about_as_often_as_they_say(
-    count: int, group_size: int, rounds: int
+    count: int, group_size: int, rounds: int, seeds: int
 ) -> None:
     covered = []
-    for seed in range(20):
+    for seed in range(seeds):
         rankings, quality = simulated(seed=seed, count=count, rounds=rounds, group_size=group_size)
         spans = posterior(rankings, seed=seed)
         truth = np.empty(count, dtype=int)
         truth[np.argsort(-quality)] = np.arange(1, count + 1)
         covered.append(np.mean((spans.best <= truth) & (truth <= spans.worst)))
 
+    # The expected .97 or so, less what runs of so few vary by, is still above it.
     assert np.mean(covered) >= 0.93
 
 

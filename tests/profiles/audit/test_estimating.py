@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from tests.by_chance import at_least, at_most
 
 from evenhand.profiles.audit.design import AuditDesign
 from evenhand.profiles.audit.effects import Effect, Effects, effects_of
@@ -163,8 +164,11 @@ def test_what_a_group_costs_is_told_in_merits_that_matter(design_of: DesignOf, s
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    "draws", [pytest.param(250, id="sample"), pytest.param(2_000, id="all", marks=pytest.mark.sweep)]
+)
 def test_an_absent_effect_is_found_at_the_nominal_rate_and_a_planted_one_is_found(
-    design_of: DesignOf, scored_by: ScoredBy
+    design_of: DesignOf, scored_by: ScoredBy, draws: int
 ) -> None:
     design = design_of({**NURSES, "city": ["Graz", "Linz"]}, ["name"])
     chance = random.Random(17)
@@ -174,10 +178,14 @@ def test_an_absent_effect_is_found_at_the_nominal_rate_and_a_planted_one_is_foun
         return 5 + 4 * (levels["name"] == "Ben" and levels["years"] == "10") + chance.gauss(0, 0.8)
 
     absent = planted = 0
-    for _ in range(2_000):
+    for _ in range(draws):
         found = effects_of(design, scored_by(design, noisy))
         absent += (named(found, "name × city: (Ben − Anna) × (Linz − Graz)").p or 1) < 0.05
         planted += (named(found, "name × years: (Ben − Anna) × (10 − 2)").p or 1) < 0.05
 
-    assert absent / 2_000 == pytest.approx(0.05, abs=0.015)
-    assert planted / 2_000 > 0.97
+    if draws == 2_000:
+        assert absent / draws == pytest.approx(0.05, abs=0.015)
+        assert planted / draws > 0.97
+    else:
+        assert at_least(draws, 0.05) <= absent <= at_most(draws, 0.05)
+        assert planted >= at_least(draws, 0.99)
