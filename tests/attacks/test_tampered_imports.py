@@ -475,14 +475,18 @@ def test_a_run_as_it_was_exported_is_read_by_everybody(readers: Readers, kind: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [0.3, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"])
+@pytest.mark.parametrize("part", [0.2, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_that_was_tampered_with_is_refused_or_read(readers: Readers, kind: str, part: float) -> None:
     tamper(readers, kind, round(part * (RANKINGS if "ranking" in kind else ORDINARY)))
 
 
+# Every fourth in quick tests: neighbours are read by the same reader.
 @pytest.mark.slow
-@pytest.mark.parametrize("what", TOGETHER)
+@pytest.mark.parametrize(
+    "what",
+    [pytest.param(what, marks=[] if number % 4 == 0 else [pytest.mark.long]) for number, what in enumerate(TOGETHER)],
+)
 def test_a_run_that_contradicts_itself_is_refused_or_read(readers: Readers, what: str) -> None:
     kind = "audit" if "audit" in what else "ranking" if "groups" in what or "order" in what else "suite"
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.harness.warm import Started, WarmEvenhand
 from typer.testing import CliRunner
 
 from evenhand.cli.main import app
@@ -32,19 +31,10 @@ def command(*argv: str) -> Any:
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start a command as a program of its own."""
+def start(warm: WarmEvenhand) -> Iterator[Callable[..., Started]]:
+    """Start a command in a process of its own, which can be killed."""
     with ExitStack() as stack:
-
-        def begin(*argv: str) -> subprocess.Popen[str]:
-            started = subprocess.Popen(
-                [sys.executable, "-m", "evenhand", *argv], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
-            stack.enter_context(started)
-            stack.callback(started.kill)
-            return started
-
-        yield begin
+        yield lambda *argv: stack.enter_context(warm.start(*argv))
 
 
 def until(holds: Callable[[], Any]) -> None:

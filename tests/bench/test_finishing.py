@@ -7,7 +7,7 @@ import pytest
 from bench import finishing
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_end_of_a_run_is_a_share_of_the_whole() -> None:
     (_, whole, _), (_, share, goal) = finishing.rows(cases=60)
 

@@ -7,7 +7,7 @@ import pytest
 from bench import whole_command
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_on_a_terminal_is_compared_with_the_bare_client() -> None:
     rows = list(whole_command.rows(cases=120, turns=1))
 

@@ -3,7 +3,7 @@
     def test_…(store, made):          # once with each database; ``url`` is where the store is
         run = made.run(store, cases=3)
 
-The server listens on a socket in a folder of its own, and ends with the tests. Only one worker starts it.
+The server listens on a socket in a folder of its own, and ends with the tests. A worker starts one at most.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from evenhand.domain.verdict import Thresholds
 from evenhand.store.rows import Batch, answer_row, case_content, dumps, evaluation_row
 from evenhand.store.store import Store, open_store
 
-POSTGRES = (pytest.mark.slow, pytest.mark.xdist_group("postgres"))
+from .databases import POSTGRES
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=POSTGRES)])

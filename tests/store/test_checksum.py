@@ -24,6 +24,8 @@ from evenhand.store.store import Store
 from evenhand.store.transfer import export_lines, import_lines
 from evenhand.store.verification import verify_database, verify_run
 
+from .databases import in_sqlite
+
 DAMAGED = r"is damaged: .*; restore a backup, or delete the run; evenhand runs verify lists the damaged rows"
 MENDED = "restore a backup"
 
@@ -60,6 +62,7 @@ CHANGED: dict[str, tuple[tuple[str, Any], ...]] = {
 EACH = [pytest.param(table, *one, id=f"{table} {one[0]} {one[1]}") for table in CHANGED for one in CHANGED[table]]
 
 
+@in_sqlite
 @pytest.mark.parametrize(("table", "column", "value"), EACH)
 def test_a_change_in_any_column_is_told_when_the_run_is_read(
     store: Store, run: RunRecord, table: str, column: str, value: Any
@@ -73,6 +76,7 @@ def test_a_change_in_any_column_is_told_when_the_run_is_read(
     assert not verify_run(store, run.id).is_sound
 
 
+@in_sqlite
 @pytest.mark.parametrize("column", ["position", "run"])
 @pytest.mark.parametrize("table", list(CHANGED))
 def test_a_row_in_another_place_is_told(store: Store, made: Any, run: RunRecord, table: str, column: str) -> None:
@@ -85,6 +89,7 @@ def test_a_row_in_another_place_is_told(store: Store, made: Any, run: RunRecord,
     assert not verify_run(store, run.id).is_sound
 
 
+@in_sqlite
 @pytest.mark.parametrize(
     ("column", "value"),
     [

@@ -8,6 +8,8 @@ from evenhand.domain.errors import ConflictError
 from evenhand.domain.prompt import FieldError
 from evenhand.store.store import Store
 
+from .databases import in_sqlite
+
 
 def test_a_request_under_a_key_is_done_once(store: Store) -> None:
     keys = store.idempotency_keys
@@ -48,6 +50,7 @@ def test_a_key_can_be_freed(store: Store) -> None:
     assert store.idempotency_keys.outcome("k", {}) is None
 
 
+@in_sqlite
 @pytest.mark.parametrize("key", ["", "k" * 201, "a\nb"], ids=["empty", "long", "not printable"])
 def test_a_key_must_be_short_and_printable(store: Store, key: str) -> None:
     with pytest.raises(FieldError, match="1 to 200 printable characters"):

@@ -12,6 +12,8 @@ from evenhand.domain.errors import ConflictError, NotFoundError, StoreError
 from evenhand.domain.prompt import EvaluationMode, PromptText, TestCaseText
 from evenhand.store.store import Store, open_store
 
+from .databases import in_sqlite
+
 TEXT = PromptText(name="refunds", content="You are terse.", evaluation_criteria="Is short")
 
 
@@ -145,6 +147,7 @@ def test_prompts_come_in_one_order_whatever_the_database(store: Store) -> None:
     assert found == sorted(names)
 
 
+@in_sqlite
 def test_switching_the_mode_deletes_neither_field(store: Store) -> None:
     made = store.prompts.create(TEXT)
     (case,) = store.prompts.add_cases(made.id, [TestCaseText(input="x", evaluation_schema="{}")])
@@ -285,6 +288,7 @@ def test_a_statement_that_was_refused_and_overlooked_undoes_the_transaction_too(
     assert store.prompts.all() == []
 
 
+@in_sqlite
 @pytest.mark.parametrize(
     "damage",
     [
@@ -309,6 +313,7 @@ def test_a_damaged_prompt_is_refused_when_it_is_read(store: Store, damage: str) 
         store.prompts.all()
 
 
+@in_sqlite
 @pytest.mark.parametrize("column", ["input", "evaluation_schema", "reference"])
 def test_a_damaged_test_case_is_refused_when_it_is_read(store: Store, column: str) -> None:
     made = store.prompts.create(TEXT)

@@ -23,6 +23,8 @@ from evenhand.store.rows import Batch, answer_row, evaluation_row
 from evenhand.store.store import IN_MEMORY, Store, open_store
 from evenhand.store.transfer import IMPORTED, MAX_LINE_BYTES, export_lines, import_lines, lines_of
 
+from .databases import in_sqlite
+
 Line = dict[str, Any]
 
 
@@ -146,6 +148,7 @@ def test_an_imported_run_can_be_found_claimed_and_deleted(
     assert other.runs.newest() == []
 
 
+@in_sqlite
 def test_lines_are_lines(store: Store, rich_run: Callable[[Store], RunRecord]) -> None:
     exported = list(export_lines(store, rich_run(store)))
 
@@ -153,6 +156,7 @@ def test_lines_are_lines(store: Store, rich_run: Callable[[Store], RunRecord]) -
     assert all(line.endswith(b"\n") and line.count(b"\n") == 1 and line.startswith(b"{") for line in exported)
 
 
+@in_sqlite
 def test_a_run_whose_planning_never_ended_is_not_exported(store: Store) -> None:
     run = store.runs.create(name="refunds", source=None, definition={}, options={})
 
@@ -225,6 +229,7 @@ GOLDEN = (
 )
 
 
+@in_sqlite
 def test_the_first_format_is_read_and_written_as_it_was(store: Store) -> None:
     imported = import_lines(store, lines_of(io.BytesIO(GOLDEN)))
     run = store.runs.find(imported.id)
@@ -237,6 +242,7 @@ def test_the_first_format_is_read_and_written_as_it_was(store: Store) -> None:
 # What a later version may add
 
 
+@in_sqlite
 def test_fields_that_are_not_known_yet_are_kept(
     store: Store, other: Store, rich_run: Callable[[Store], RunRecord]
 ) -> None:
@@ -254,6 +260,7 @@ def test_fields_that_are_not_known_yet_are_kept(
     assert len(list(other.results(other.runs.find(imported.id)))) == 3
 
 
+@in_sqlite
 def test_a_format_of_the_future_is_refused(store: Store, other: Store, rich_run: Callable[[Store], RunRecord]) -> None:
     exported = lines(store, rich_run(store))
     exported[0]["schema_version"] = 2

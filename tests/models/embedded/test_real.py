@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from evenhand import (
     Case,
-    CompositeEvaluator,
     Evaluation,
     PairwiseEvaluator,
     PromptEvaluator,
@@ -27,6 +27,7 @@ from evenhand import (
     rank,
     resolve,
 )
+from evenhand.cli.main import app
 from evenhand.domain.ask import Ask
 from evenhand.domain.contract import FieldContract, Score
 from evenhand.domain.message import Message
@@ -73,24 +74,18 @@ def test_it_grades_freely_in_the_form_that_was_asked_for(smollm: str) -> None:
     assert evaluation.details["judge"] == smollm
 
 
-def test_it_checks_items_by_the_probability_of_yes_and_writes_nothing(smollm: str) -> None:
+def test_it_checks_items_by_the_probability_of_yes_writes_nothing_and_reads_once_what_they_share(smollm: str) -> None:
     evaluation = scored(PromptEvaluator(judge=smollm, rubrics=ITEMS).evaluate(CANBERRA))
 
     assert "logprobs" in evaluation.flags
     assert [check.id for check in evaluation.checks] == ["rubric-1", "rubric-2"]
     assert all(check.probability is not None and 0 < check.probability < 1 for check in evaluation.checks)
-    assert [attempt.usage.output_tokens for attempt in evaluation.attempts if attempt.usage] == [1, 1]
-
-
-def test_what_two_checks_of_a_case_share_is_read_once(smollm: str) -> None:
-    evaluation = scored(PromptEvaluator(judge=smollm, rubrics=ITEMS).evaluate(CANBERRA))
-
     first, second = (attempt.usage for attempt in evaluation.attempts)
     assert first is not None
     assert second is not None
-    new = second.input_tokens - second.cached_tokens
+    assert (first.output_tokens, second.output_tokens) == (1, 1)
     assert second.cached_tokens > 100
-    assert new <= 40
+    assert second.input_tokens - second.cached_tokens <= 40
 
 
 def test_a_check_does_not_depend_on_what_was_asked_before(smollm: str) -> None:
@@ -182,7 +177,7 @@ def test_a_file_that_only_begins_like_a_model_is_an_error_of_the_evaluation(smol
 def test_the_event_loop_goes_on_while_it_thinks(smollm: str) -> None:
     async def both() -> int:
         client = resolve(smollm)
-        question = Ask(messages=(Message("user", "Count to a hundred. " * 20),), judge=client, max_tokens=30)
+        question = Ask(messages=(Message("user", "Count to a hundred. " * 20),), judge=client, max_tokens=8)
         asking = asyncio.create_task(client.ask(question))
         turns = 0
         while not asking.done():
@@ -194,7 +189,7 @@ def test_the_event_loop_goes_on_while_it_thinks(smollm: str) -> None:
 
 
 def test_it_stops_waiting_in_time_and_answers_the_next_question(smollm: str) -> None:
-    late = asked({"model": smollm, "timeout": 0.01}, "Write a long story. " * 30, max_tokens=40)
+    late = asked({"model": smollm, "timeout": 0.01}, "Write a long story. " * 30, max_tokens=10)
     reply = asked(smollm, "Name a river.", max_tokens=4)
 
     assert isinstance(late, Unanswered)
@@ -247,16 +242,14 @@ def listening_ports() -> list[int]:
 
 
 def test_a_run_with_it_is_stored_and_the_second_comes_from_the_cache(smollm: str, tmp_path: Path) -> None:
-    evaluator = CompositeEvaluator(
-        members=[PromptEvaluator(name="items", judge=smollm, rubrics=ITEMS), PairwiseEvaluator(judge=smollm)]
-    )
+    evaluator = PromptEvaluator(name="items", judge=smollm, rubrics=ITEMS)
     store = str(tmp_path / "runs.db")
 
     first = evaluate([CANBERRA], evaluator, store=store)
     second = evaluate([CANBERRA], evaluator, store=store)
 
-    assert (first.summary.calls, first.summary.cached, first.summary.cost) == (4, 0, 0.0)
-    assert (second.summary.calls, second.summary.cached) == (0, 4)
+    assert (first.summary.calls, first.summary.cached, first.summary.cost) == (2, 0, 0.0)
+    assert (second.summary.calls, second.summary.cached) == (0, 2)
     assert [result.outcome.score for result in first] == [result.outcome.score for result in second]
 
 
@@ -270,23 +263,31 @@ def test_the_examples_profiles_are_ranked_in_pairs_by_it(smollm: str) -> None:
     assert all(len((PROFILES / "texts" / one.id).read_text().split()) < 40 for one in ranked)
 
 
-def test_the_command_line_judges_with_it(smollm: str, tmp_path: Path) -> None:
-    suite = tmp_path / "suite.yaml"
+def write_suite(folder: Path, judge: str) -> Path:
+    suite = folder / "suite.yaml"
     suite.write_text(
-        f"judge: {smollm}\ncases:\n  - id: one\n    question: Capital of Australia?\n    candidate_answer: Canberra\n"
+        f"judge: {judge}\ncases:\n  - id: one\n    question: Capital of Australia?\n    candidate_answer: Canberra\n"
         "    rubrics: [Names Canberra]\n"
     )
-    command = [sys.executable, "-m", "evenhand", "run", str(suite), "--json", "--db", str(tmp_path / "runs.db")]
+    return suite
 
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
 
-    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
+def test_a_command_judges_with_it(smollm: str, tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, smollm)
+
+    done = CliRunner().invoke(app, ["run", str(suite), "--json", "--db", str(tmp_path / "runs.db")])
+
     summary = json.loads(done.stdout)["summary"]
     assert summary["judges"] == [smollm]
     assert summary["scored"] == 1
+
+
+@pytest.mark.long
+def test_a_process_that_judged_with_it_ends_without_a_word(smollm: str, tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, smollm)
+    command = [sys.executable, "-m", "evenhand", "run", str(suite), "--json", "--db", str(tmp_path / "runs.db")]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
+    assert json.loads(done.stdout)["summary"]["scored"] == 1
