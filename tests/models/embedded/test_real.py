@@ -23,7 +23,6 @@ from evenhand import (
     PairwiseEvaluator,
     PromptEvaluator,
     Status,
-    evaluate,
     rank,
     resolve,
 )
@@ -111,12 +110,14 @@ def test_it_checks_items_in_words_when_told_to(smollm: str) -> None:
     assert evaluation.flags == ()
 
 
+@pytest.mark.long
 def test_a_score_can_be_read_from_the_first_token(smollm: str) -> None:
     evaluation = scored(PromptEvaluator(judge=smollm, score_from="logprobs", scale="1-5").evaluate(CANBERRA))
 
     assert evaluation.details["probability_mass"] > 0
 
 
+@pytest.mark.long
 def test_it_compares_in_both_orders(smollm: str) -> None:
     evaluation = scored(PairwiseEvaluator(judge=smollm).evaluate(CANBERRA))
 
@@ -126,7 +127,9 @@ def test_it_compares_in_both_orders(smollm: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "contract", [FREEFORM, FieldContract(name="bare", fields=(Score(scale=UNIT),))], ids=lambda one: one.name
+    "contract",
+    [FieldContract(name="bare", fields=(Score(scale=UNIT),)), pytest.param(FREEFORM, marks=pytest.mark.long)],
+    ids=lambda one: one.name,
 )
 def test_a_schema_binds_what_it_writes(smollm: str, contract: FieldContract) -> None:
     reply = asked(smollm, "Say something, in French.", contract=contract)
@@ -177,7 +180,7 @@ def test_a_file_that_only_begins_like_a_model_is_an_error_of_the_evaluation(smol
 def test_the_event_loop_goes_on_while_it_thinks(smollm: str) -> None:
     async def both() -> int:
         client = resolve(smollm)
-        question = Ask(messages=(Message("user", "Count to a hundred. " * 20),), judge=client, max_tokens=8)
+        question = Ask(messages=(Message("user", "Count to a hundred. " * 5),), judge=client, max_tokens=8)
         asking = asyncio.create_task(client.ask(question))
         turns = 0
         while not asking.done():
@@ -189,7 +192,7 @@ def test_the_event_loop_goes_on_while_it_thinks(smollm: str) -> None:
 
 
 def test_it_stops_waiting_in_time_and_answers_the_next_question(smollm: str) -> None:
-    late = asked({"model": smollm, "timeout": 0.01}, "Write a long story. " * 30, max_tokens=10)
+    late = asked({"model": smollm, "timeout": 0.01}, "Write a long story. " * 10, max_tokens=10)
     reply = asked(smollm, "Name a river.", max_tokens=4)
 
     assert isinstance(late, Unanswered)
@@ -241,18 +244,6 @@ def listening_ports() -> list[int]:
     return [int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets]
 
 
-def test_a_run_with_it_is_stored_and_the_second_comes_from_the_cache(smollm: str, tmp_path: Path) -> None:
-    evaluator = PromptEvaluator(name="items", judge=smollm, rubrics=ITEMS)
-    store = str(tmp_path / "runs.db")
-
-    first = evaluate([CANBERRA], evaluator, store=store)
-    second = evaluate([CANBERRA], evaluator, store=store)
-
-    assert (first.summary.calls, first.summary.cached, first.summary.cost) == (2, 0, 0.0)
-    assert (second.summary.calls, second.summary.cached) == (0, 2)
-    assert [result.outcome.score for result in first] == [result.outcome.score for result in second]
-
-
 @pytest.mark.long
 def test_the_examples_profiles_are_ranked_in_pairs_by_it(smollm: str) -> None:
     ranked = rank(PROFILES / "texts", criteria="Has led children", judge=smollm, group_size=2, rounds=2, store=None)
@@ -272,14 +263,16 @@ def write_suite(folder: Path, judge: str) -> Path:
     return suite
 
 
-def test_a_command_judges_with_it(smollm: str, tmp_path: Path) -> None:
+def test_a_command_judges_with_it_and_finds_the_reply_in_the_cache_the_next_time(smollm: str, tmp_path: Path) -> None:
     suite = write_suite(tmp_path, smollm)
+    command = ["run", str(suite), "--json", "--db", str(tmp_path / "runs.db")]
 
-    done = CliRunner().invoke(app, ["run", str(suite), "--json", "--db", str(tmp_path / "runs.db")])
+    first, second = (json.loads(CliRunner().invoke(app, command).stdout)["summary"] for _ in range(2))
 
-    summary = json.loads(done.stdout)["summary"]
-    assert summary["judges"] == [smollm]
-    assert summary["scored"] == 1
+    assert first["judges"] == [smollm]
+    assert (first["scored"], first["calls"], first["cached"], first["cost"]) == (1, 1, 0, 0.0)
+    assert (second["scored"], second["calls"], second["cached"]) == (1, 0, 1)
+    assert first["mean"] == second["mean"]
 
 
 @pytest.mark.long
