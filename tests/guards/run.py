@@ -405,7 +405,8 @@ def run(guards: Sequence[Guard], tree: Path, *, verbose: bool = False) -> int:
             print(f"Interrupted: {held} of {len(guards)} guards had held. The tree is as it was.")
             return 130
     took = duration(time.monotonic() - begun)
-    print(f"{faults} of {len(guards)} guards do not hold, in {took}." if faults else f"{held} guards hold, in {took}.")
+    all_hold = "1 guard holds" if held == 1 else f"{held} guards hold"
+    print(f"{faults} of {len(guards)} guards do not hold, in {took}." if faults else f"{all_hold}, in {took}.")
     return 1 if faults else 0
 
 

@@ -303,7 +303,8 @@ def test_a_host_is_known_however_it_is_spelt(tmp_path: Any) -> None:
 def test_a_name_of_somebody_else_that_leads_here_is_refused(client: TestClient) -> None:
     answer = client.get("/api/health", headers={"host": "evil.example:8642"})
 
-    assert (answer.status_code, answer.json()["title"]) == (421, "Unknown host")
+    assert answer.status_code == 421
+    assert answer.json()["title"] == "Unknown host"
 
 
 def test_a_token_must_be_long() -> None:
