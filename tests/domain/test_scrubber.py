@@ -109,6 +109,21 @@ def test_what_is_cut_off_is_hidden_only_at_a_cut() -> None:
     assert Scrubber([ASCII_KEY]).scrub(f"{beginning} is how it begins") == f"{beginning} is how it begins"
 
 
+def test_one_odd_secret_among_plain_ones_is_hidden_where_it_is_escaped() -> None:
+    odd = 'pa"ss&word<17>'
+    hiding = Scrubber(["sk-plain-secret", odd])
+
+    for text in (odd, in_json(odd), html.escape(odd), "sk-plain-secret"):
+        assert hiding.scrub(f"key {text} end") == f"key {HIDDEN} end"
+
+
+@pytest.mark.parametrize("secret", ["😀zebra-mango-77", "zebra-mango-77😀", "zebra-😀-mango-77", "zebra-mango-77é"])
+def test_a_secret_is_hidden_to_its_last_character_where_that_is_escaped(secret: str) -> None:
+    text = json.dumps({"key": secret, "rest": "é😀"})
+
+    assert Scrubber([secret]).scrub(text) == json.dumps({"key": HIDDEN, "rest": "é😀"})
+
+
 def test_what_stands_side_by_side_is_hidden_as_one_and_the_rest_stays_as_it_was() -> None:
     hiding = Scrubber([ASCII_KEY, "another-secret"])
 

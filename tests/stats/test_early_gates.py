@@ -292,6 +292,18 @@ def test_large_numbers_of_cases_have_no_limits_of_floats() -> None:
     assert count.passes_at(Fraction(10**400))
 
 
+def test_bets_that_win_more_than_a_float_can_hold_have_won_enough() -> None:
+    winning, losing = MeanBets(cases=20_000, limit=0.1), MeanBets(cases=20_000, limit=0.9)
+    for _ in range(400):
+        winning.add(1.0)
+        losing.add(0.0)
+
+    assert (winning.certain, winning.e_pass) == (losing.certain, losing.e_fail) == (None, math.inf)
+    assert winning.passes_at(Fraction(10**400))
+    assert losing.fails_at(Fraction(10**400))
+    assert not winning.fails_at(Fraction(1))
+
+
 @pytest.mark.parametrize(
     "full", [MeanBets(cases=0, limit=0.5).add, lambda _: PassCount(cases=0, needed=1).add(passed=True)]
 )

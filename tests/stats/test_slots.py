@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Sequence
 
@@ -35,7 +36,12 @@ def test_groups_of_several_sizes_are_tested_together() -> None:
 def test_few_groups_say_nothing() -> None:
     assert slot_test([[0, 1, 2]] * 4).p is None
     assert slot_test([]).p is None
-    assert flip_test(for_first=2, for_second=0, pairs=3).p is None
+    assert flip_test(for_first=2, for_second=0, pairs=4).p is None
+
+
+def test_five_groups_say_something() -> None:
+    assert slot_test([[0, 1, 2]] * 5).p == pytest.approx(math.exp(-5))  # chi-square is 10 with two degrees
+    assert flip_test(for_first=5, for_second=0, pairs=5).p == pytest.approx(2 / 2**5)
 
 
 def test_without_a_bias_it_is_found_as_often_as_the_level_allows() -> None:
