@@ -23,12 +23,14 @@ from evenhand.drive.driver import Deadline
 from evenhand.engine.budget import Budget, Limits
 from evenhand.engine.cached_replies import cache_key, reply_from, reply_to
 from evenhand.engine.compact_sets import BloomFilter
+from evenhand.engine.concurrency_limit import LimitClosed
 from evenhand.engine.gateway import Abandoned, Gateway
 from evenhand.engine.identity import canonical
 from evenhand.evaluators.composite import jury
 from evenhand.evaluators.prompt import PromptEvaluator
 from evenhand.models.prices import PriceBook
 from evenhand.models.providers import OPENAI
+from evenhand.models.rate_limit import RateLimit
 from evenhand.reports.summary import summarize
 from evenhand.store.store import Store
 
@@ -511,3 +513,69 @@ def test_without_a_price_the_cost_of_an_unusable_reply_is_unknown(store: Store, 
 
     (discarded,) = summarize(store.results(run)).discarded.values()
     assert (discarded.known_cost, discarded.unpriced, discarded.uncounted) == (0.0, 1, 0)
+
+
+# Limits per minute, and the end of a run
+
+
+@pytest.mark.parametrize("end", [lambda gateway: gateway.stop("budget: max_calls: 3"), Gateway.drain])
+def test_who_waits_for_a_limit_per_minute_is_told_that_the_run_ends(
+    store: Store, end: Callable[[Gateway], None]
+) -> None:
+    gateway, rate = through(store), RateLimit(rpm=1e-6)
+
+    async def waiting() -> None:
+        await gateway.pass_rate(rate, 0)  # one may begin at once, and the next in years
+        next_one = asyncio.create_task(gateway.pass_rate(rate, 0))
+        await asyncio.sleep(0)
+        end(gateway)
+        await asyncio.wait_for(next_one, 30)
+
+    with pytest.raises(LimitClosed) as told:
+        asyncio.run(waiting())
+
+    assert str(told.value) == gateway.ending
+
+
+# Batches
+
+
+class Batches:
+    """Stands for the queue of batches: notes what is asked, and gives the same answer each time."""
+
+    submits = True
+
+    def __init__(self, answer: Reply | Unanswered) -> None:
+        self.answer = answer
+        self.items: list[str] = []
+
+    def item_of(self, ask: Ask, sample: int, where: str) -> str:
+        return f"{where}: {ask.messages[0].content}"
+
+    def __contains__(self, item: str) -> bool:
+        return item in self.items
+
+    async def ask(self, ask: Ask, item: str, evaluation: str) -> Reply | Unanswered:
+        self.items.append(item)
+        return self.answer
+
+
+def test_what_an_evaluation_asks_twice_is_two_questions_of_a_batch(store: Store, judging: Judging) -> None:
+    gateway, judge = through(store, use_cache=False), judging(lambda ask: Reply.said("?"))
+    gateway.batches = batches = Batches(Reply.said("42"))  # type: ignore[assignment]
+
+    async def ask_twice() -> None:
+        asking = gateway.asking(0, "case 7")
+        for _ in range(2):
+            assert await asking.ask(question(judge), Deadline(20)) == batches.answer
+
+    asyncio.run(ask_twice())
+
+    assert batches.items == ["case 7 0: ?", "case 7 1: ?"]
+
+
+def test_what_a_batch_did_not_answer_is_passed_on(store: Store, judging: Judging) -> None:
+    gateway, judge = through(store), judging(lambda ask: Reply.said("?"))
+    gateway.batches = batches = Batches(Unanswered(error="expired: after a day", attempts=()))  # type: ignore[assignment]
+
+    assert asyncio.run(gateway.asking(0, "case 7").ask(question(judge), Deadline(20))) == batches.answer

@@ -88,6 +88,17 @@ def test_one_cluster_has_no_error() -> None:
     assert estimated(Fit([[1.0]] * 4, [1, 2, 3, 4], "aaaa"), [1]).error is None
 
 
+def test_what_one_cluster_alone_decides_has_no_error() -> None:
+    fit = Fit([[1, 0], [1, 0], [1, 0], [1, 1], [1, 1]], [1, 2, 4, 5, 7], "abcdd")
+
+    step, start = estimated(fit, [0, 1]), estimated(fit, [1, 0])
+
+    assert step.value == pytest.approx(6 - 7 / 3)
+    assert (step.error, step.interval, step.p) == (None, None, None)
+    assert start.error is not None
+    assert start.error > 0
+
+
 def test_many_clusters_are_fitted_without_a_matrix_of_them_all() -> None:
     count = 1_200
     rows = [[1.0, float(number % 2)] for number in range(count)]
