@@ -20,7 +20,7 @@ def test_what_was_seen_is_known_and_nothing_else() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [20_000, pytest.param(200_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [20_000, pytest.param(200_000, marks=pytest.mark.sweep)])
 def test_each_of_many_takes_less_than_35_bytes_at_any_time(count: int) -> None:
     tracemalloc.start()
     ids = IdSet()
