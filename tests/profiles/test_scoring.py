@@ -391,9 +391,9 @@ def test_a_run_from_before_there_were_pass_marks_has_no_verdicts_either(nurses: 
 @pytest.mark.slow
 def test_a_file_of_many_profiles_takes_little_memory(tmp_path: Path) -> None:
     def judge(messages: Any) -> str:
-        return said(sum(map(ord, messages[-1]["content"])) % 21 / 2, "Because of this and that. " * 40)
+        return said(sum(map(ord, messages[-1]["content"])) % 21 / 2, "Because of this and that. " * 160)
 
-    found = score((f"Person {n}." for n in range(4_000)), criteria="x", judge=judge, store=tmp_path / "e.db")
+    found = score((f"Person {n}." for n in range(1_000)), criteria="x", judge=judge, store=tmp_path / "e.db")
     report = found.run.whole_report
     tracemalloc.start()
     try:

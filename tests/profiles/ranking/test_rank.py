@@ -422,7 +422,9 @@ def test_a_ranking_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path
 
 
 @pytest.mark.parametrize("design", ["swiss", "random", "staged"])
-@pytest.mark.parametrize("count", [3, 5, pytest.param(7, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize(
+    "count", [3, pytest.param(5, marks=pytest.mark.long), pytest.param(7, marks=pytest.mark.sweep)]
+)
 def test_pairs_of_an_odd_number_go_on_from_wherever_they_were_stopped(tmp_path: Path, design: str, count: int) -> None:
     options: dict[str, Any] = {"criteria": "Worth", "judge": fair, "group_size": 2, "rounds": 2, "design": design}
     database = str(tmp_path / "runs.db")
