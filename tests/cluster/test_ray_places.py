@@ -155,7 +155,7 @@ def two_nodes(folder: Path, *sizes: str, **more: str) -> Iterator[tuple[str, Cal
 
 def test_a_cluster_gets_the_files_of_the_suite_and_loses_a_node(suite: Suite, provider: Any) -> None:
     target = {"python": "shop:answer"}
-    path = suite(400, **asking(provider), target=target)
+    path = suite(240, **asking(provider), target=target)
     rows = json.loads(path.read_text())
     for case in rows["cases"]:
         del case["candidate_answer"]
@@ -169,9 +169,9 @@ def test_a_cluster_gets_the_files_of_the_suite_and_loses_a_node(suite: Suite, pr
         lacking = command("run", path.name, *on, "--worker-env", "NOBODY_HAS_IT", folder=path.parent, **there)
         assert "on a worker: NOBODY_HAS_IT is not set on" in done(lacking, ExitCode.USAGE)
 
-        provider.most = 150
+        provider.most = 90
         process = command("run", path.name, *on, folder=path.parent, **there)
-        assert provider.wait_for(155, seconds=120)
+        assert provider.wait_for(95, seconds=120)
         take_away()
         provider.most = None
         assert "on Ray: 2 workers on 2 nodes" in done(process)
@@ -183,5 +183,5 @@ def test_a_cluster_gets_the_files_of_the_suite_and_loses_a_node(suite: Suite, pr
             assert [str(each) for each in files if secret in each.read_bytes()] == []
 
     done(command("run", path.name, "--db", "alone.db", "--quiet", folder=path.parent))
-    assert newest(path.parent / "ray.db")[1] == 400
+    assert newest(path.parent / "ray.db")[1] == 240
     assert report("ray.db", path.parent) == report("alone.db", path.parent)

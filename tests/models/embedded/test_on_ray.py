@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
 ]
 
-ANSWERS = ("Paris.", "Rome, sadly.", "It is Paris, my friend.", "No.")
+ANSWERS = ("Paris.", "Rome, sadly.")
 
 
 def test_the_report_is_that_of_one_process_to_the_byte(
@@ -32,7 +32,7 @@ def test_the_report_is_that_of_one_process_to_the_byte(
 
     reports = []
     for db, on in {"alone.db": (), "ray.db": ("--on", "ray", "--workers", "2")}.items():
-        CliRunner().invoke(app, ["run", "suite.json", "--concurrency", "4", "--quiet", "--db", db, *on])
+        CliRunner().invoke(app, ["run", "suite.json", "--concurrency", "2", "--quiet", "--db", db, *on])
         reports.append(CliRunner().invoke(app, ["report", "last", "--canonical", "--db", db]).stdout)
 
     assert reports[0] == reports[1]
