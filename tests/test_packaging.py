@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -17,14 +18,16 @@ from evenhand.server.documentation import Documentation, documentation
 from evenhand.version import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 FOR_EXTRAS = {"langchain-core", "openai", "pandas", "psycopg", "pyarrow", "pydantic-ai-slim", "sqlalchemy"}
 
 # One group, so that parallel workers do not each build and install.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("packaging")]
 
 
-def run(*argv: str | Path, cwd: Path) -> str:
-    done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+def run(*argv: str | Path, cwd: Path, **variables: str) -> str:
+    environment = os.environ | variables
+    done = subprocess.run(argv, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -35,9 +38,11 @@ def run(*argv: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the sdist, and the wheel from that."""
-    folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--outdir", folder, cwd=ROOT)
+    """Build the sdist, and the wheel from that, with what they say they need: fetched once, beside the environment."""
+    folder, tools = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("tools")
+    needs = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
+    run(*PIP, "install", "--no-compile", "--target", tools, *needs, cwd=folder)
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, cwd=ROOT, PYTHONPATH=str(tools))
     (built,) = folder.glob("*.whl")
     return built
 
@@ -46,9 +51,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the wheel into an empty environment and give the folder of its programs."""
     folder = tmp_path_factory.mktemp("installed")
-    run(sys.executable, "-m", "venv", folder, cwd=folder)
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
     programs = folder / ("Scripts" if os.name == "nt" else "bin")
-    run(programs / "python", "-m", "pip", "install", "-c", ROOT / "constraints.txt", wheel, cwd=folder)
+    run(
+        *PIP,
+        "--python",
+        programs / "python",
+        "install",
+        "--no-compile",
+        "-c",
+        ROOT / "constraints.txt",
+        wheel,
+        cwd=folder,
+    )
     return programs
 
 
@@ -85,7 +100,7 @@ def test_the_wheel_has_the_documentation_that_the_server_shows(wheel: Path) -> N
 
 @pytest.mark.long
 def test_it_brings_nothing_that_only_extras_need(programs: Path, tmp_path: Path) -> None:
-    listed = json.loads(run(programs / "python", "-m", "pip", "list", "--format", "json", cwd=tmp_path))
+    listed = json.loads(run(*PIP, "--python", programs / "python", "list", "--format", "json", cwd=tmp_path))
 
     assert not FOR_EXTRAS & {package["name"].lower() for package in listed}
 
