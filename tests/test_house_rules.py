@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 import subprocess
 import sys
@@ -12,15 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.source import PACKAGE, modules, nodes_of
 
 import evenhand
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
-PACKAGE = ROOT / "src" / "evenhand"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
 
-# One group: a module is parsed once, and each rule looks at what was parsed.
-pytestmark = pytest.mark.xdist_group("house rules")
+pytestmark = pytest.mark.xdist_group("source")
 
 
 # Public names
@@ -203,7 +201,7 @@ def test_a_module_holds_one_idea() -> None:
 
 @pytest.mark.slow
 def test_a_module_can_be_imported_on_windows() -> None:
-    assert found_in(SOURCES, lambda path: POSIX_ONLY & imports(outside_functions(parsed(path)))) == {}
+    assert found_in(SOURCES, lambda path: POSIX_ONLY & imports(outside_functions(modules()[path]))) == {}
 
 
 # What takes a text apart, or asks what is in it; ``split`` and ``join`` only change its white space.
@@ -293,17 +291,6 @@ def test_values_need_the_standard_library_only() -> None:
     assert found_in((PACKAGE / "domain").rglob("*.py"), lambda path: imports(nodes_of(path)) - known) == {}
 
 
-@functools.cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-
-
-@functools.cache
-def nodes_of(path: Path) -> tuple[ast.AST, ...]:
-    """Return every node of a module."""
-    return tuple(ast.walk(parsed(path)))
-
-
 def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
     """Walk what runs when a module is imported."""
     for child in ast.iter_child_nodes(node):
@@ -380,6 +367,7 @@ def test_no_file_names_a_package_index_or_a_path_of_a_machine() -> None:
     found = [
         f"{name}:{number}: {line.strip()}"
         for name, text in our_texts()
+        if INDEX_ADDRESS.search(text) or MACHINE_PATH.search(text)
         for number, line in enumerate(text.splitlines(), start=1)
         if INDEX_ADDRESS.search(line) or MACHINE_PATH.search(line)
     ]

@@ -30,7 +30,7 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.touched: set[str] = set()
-        shutil.copytree(ROOT / "src" / "evenhand", folder / "evenhand", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "src" / "evenhand", folder / "evenhand")  # with all that is compiled already
         shutil.copy(ROOT / "pyproject.toml", folder)
 
     def path(self, name: str) -> Path:

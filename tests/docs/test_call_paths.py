@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.source import modules
 
-pytestmark = pytest.mark.xdist_group("call paths")  # one worker reads the source, and no other
+pytestmark = pytest.mark.xdist_group("source")
 
 ROOT: Final = Path(__file__).parents[2]
-SOURCE: Final = ROOT / "src" / "evenhand"
 PAGE: Final = (ROOT / "docs" / "design" / "architecture.md").read_text(encoding="utf-8")
 _, TO_ROW, TO_PAGE = re.split("\nFrom a ", PAGE.partition("## Two call paths")[2].partition("\n## ")[0])
 
@@ -32,9 +32,9 @@ def defined() -> frozenset[str]:
 
 def names() -> Iterator[str]:
     """Yield what is defined, module by module."""
-    for file in SOURCE.rglob("*.py"):
+    for file, tree in modules().items():
         module = file.parent.name if file.stem == "__init__" else file.stem
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 yield from (node.name, f"{module}.{node.name}", f"{file.parent.name}.{module}.{node.name}")
             if isinstance(node, ast.ClassDef):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.source import modules, nodes_of
 
 pytestmark = [
     pytest.mark.slow,  # many small ones, which together would take the fast tests beyond their minute
-    pytest.mark.xdist_group("troubleshooting"),  # one worker reads the source, and no other
+    pytest.mark.xdist_group("source"),
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,11 +25,11 @@ MESSAGES = [message for heading in HEADINGS for message in re.findall(r"`([^`]+)
 CLASSED = re.compile(r"([a-z_]+): (.+)")
 
 
-def texts_of(tree: ast.AST) -> set[str]:
+def texts_of(nodes: Sequence[ast.AST]) -> set[str]:
     """Return the texts of a module but for its docstrings, with ``…`` where a value goes in."""
     found = set()
-    docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if node in docstrings:
             continue
         if isinstance(node, ast.JoinedStr):
@@ -41,8 +43,7 @@ def texts_of(tree: ast.AST) -> set[str]:
 @pytest.fixture(scope="module")
 def texts() -> set[str]:
     """All texts in the source."""
-    modules = (ROOT / "src" / "evenhand").rglob("*.py")
-    return set().union(*(texts_of(ast.parse(module.read_text(encoding="utf-8"))) for module in modules))
+    return set().union(*(texts_of(nodes_of(path)) for path in modules()))
 
 
 def is_said(message: str, texts: set[str]) -> bool:

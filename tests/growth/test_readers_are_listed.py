@@ -9,7 +9,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src" / "evenhand"
+import pytest
+from tests.source import PACKAGE, modules, nodes_of
+
+pytestmark = pytest.mark.xdist_group("source")
+
 PROGRAM = Path(__file__).with_name("hostile_readers.py")
 
 # What takes a text apart: patterns, parsers, decoders.
@@ -95,13 +99,13 @@ def test_whatever_takes_text_apart_is_measured_or_says_why_not() -> None:
 
 
 def modules_that_take_apart() -> Iterator[str]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if any(name in TAKING_APART for name in called_in(ast.parse(path.read_text(encoding="utf-8")))):
+    for path in modules():
+        if any(name in TAKING_APART for name in called_in(path)):
             yield path.relative_to(PACKAGE).as_posix()
 
 
-def called_in(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def called_in(path: Path) -> Iterator[str]:
+    for node in nodes_of(path):
         match node:
             case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
                 yield name
