@@ -402,6 +402,12 @@ def changed(line: bytes, path: str, value: Any) -> bytes:
         (1, "evaluations.0.hits", [1], "2: evaluation: hits is [1]; it must be a list, each text"),
         (1, "evaluations.0.weight", -1, "2: evaluation: weight is -1"),
         (1, "evaluations.0.required", 1, "2: evaluation: required is 1; it must be true or false"),
+        (
+            1,
+            "evaluations.0.cost",
+            1e16,
+            "2: evaluation: cost is 1e+16; it must be a number, 0 or more, and below 1e+15",
+        ),
         (1, "evaluations.0.attempts", [{"kind": "x"}], "2: evaluation: attempt: kind is 'x'"),
         (1, "evaluations.0.checks", [{"id": 1}], "2: evaluation: check: id is 1"),
         (1, "evaluations.0.usage", {"input_tokens": "many"}, "2: evaluation: usage is "),
