@@ -233,6 +233,17 @@ def test_two_models_of_a_run_can_be_compared(tmp_path: Path) -> None:
     assert targets.others["worse"].scores == comparison.cases.scores
 
 
+def test_what_not_all_models_answered_is_counted_too(tmp_path: Path) -> None:
+    usual = [row(0), row(1)]
+    other = [row(0, provider="other"), row(2, provider="other"), row(3, provider="other")]
+
+    targets = imported(tmp_path, document(*usual, *other)).compare_targets()
+
+    assert targets is not None
+    found = targets.others["other"]
+    assert (found.in_common, found.only_a, found.only_b, found.scores.n) == (1, 1, 2, 1)
+
+
 def test_a_run_of_several_models_meets_that_of_one_of_them(tmp_path: Path) -> None:
     both = imported(tmp_path, document(row(0), row(0, provider="other")), "both.json")
     one = imported(tmp_path, document(row(0)), "one.json")

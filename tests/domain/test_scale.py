@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from evenhand import ConfigError
 from evenhand.domain.errors import ContractError
-from evenhand.domain.scale import UNIT, Binary, Choices, Range, read_number, scale_of
+from evenhand.domain.scale import UNIT, Binary, Choices, Range, read_number, scale_of, unit_of
 
 NOT_NUMBERS: list[Any] = [
     None,
@@ -105,3 +105,20 @@ def test_whatever_a_judge_gives_the_unit_score_is_finite_and_in_range(value: obj
 @pytest.mark.parametrize("text", ["0\x1f", "\x1c0.0", " 0 ", "\u20030"])
 def test_a_quoted_number_may_have_any_space_around_it(text: str) -> None:
     assert read_number(text) == (0.0, ("coerced",))
+
+
+@pytest.mark.parametrize(
+    ("number", "numbers", "unit"),
+    [
+        (0.25, (0.25, 1.0), 0.25),
+        (0.25, (0.0, 0.25), 0.25),
+        (1.0, (0.25, 1.0), 1.0),
+        (0.5, (-0.5, 1.0), 2 / 3),
+        (2.0, (1.0, 3.0), 0.5),
+        (3.0, (3.0, 3.0), 1.0),
+    ],
+)
+def test_numbers_from_zero_to_one_stay_as_they_are_and_others_are_placed_between_the_ends(
+    number: float, numbers: tuple[float, ...], unit: float
+) -> None:
+    assert unit_of(number, numbers) == pytest.approx(unit)

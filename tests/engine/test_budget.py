@@ -12,6 +12,7 @@ from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt
 from evenhand.domain.reply import Reply
 from evenhand.engine.budget import Budget, Limits
+from evenhand.engine.question_costs import Question
 from evenhand.models.prices import PriceBook
 from evenhand.models.replay import Scripted
 from evenhand.store.store import Store
@@ -163,6 +164,14 @@ def test_a_scripted_judge_keeps_to_the_limit_too(store: Store, made: Any) -> Non
 
 
 # Dollars
+
+
+def test_without_any_dollars_what_is_free_is_asked_and_nothing_else() -> None:
+    budget = Budget(Limits(max_cost=0))
+
+    assert budget.limits_cost
+    assert budget.reserve(Question(("free", ""), 100, 0.0)) is not None
+    assert budget.reserve(Question(("dear", ""), 100, 0.01)) is None
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])

@@ -14,7 +14,7 @@ from evenhand.domain.reply import Reply
 from evenhand.domain.took import Took
 from evenhand.engine.run import Run
 from evenhand.engine.target import target_of, with_model
-from evenhand.engine.targets.several import SeveralTargets, single_targets, target_names, targets_by_name
+from evenhand.engine.targets.several import SeveralTargets, assigned_keys, single_targets, target_names, targets_by_name
 from evenhand.models.replay import Scripted
 from evenhand.reports.comparison import comparison_text
 from evenhand.suites.definition_diff import judging_differences
@@ -91,6 +91,7 @@ def test_another_model_takes_over_the_prompts_and_what_the_models_have_in_common
     )
     assert with_model([*listed, {"command": ["app"]}], "ollama/c") == ({"model": "ollama/c", "seed": 7}, [])
     assert with_model({"model": "ollama/a", "name": "old"}, "ollama/c") == ("ollama/c", [])
+    assert with_model({"command": ["app"], "timeout": 5}, "ollama/c") == ("ollama/c", ["command", "timeout"])
 
 
 # Runs
@@ -170,6 +171,15 @@ def test_a_target_that_fails_is_counted_and_compared_on_nothing() -> None:
     broken = compared.others["broken"]
     assert (broken.in_common, broken.scores.n, broken.unscored_b) == (8, 0, 8)
     assert broken.scores.lacking is not None
+
+
+def test_with_prompts_in_one_of_several_definitions_cases_are_named_by_their_prompts() -> None:
+    listed = [{"model": "ollama/a"}, {"model": "ollama/b", "prompts": {"terse": TERSE, "kind": KIND}}]
+
+    assert assigned_keys(listed) == ("model", "test_case", "prompt")
+    assert assigned_keys(SEVERAL) == ("model", "test_case", "prompt")
+    assert assigned_keys([{"model": "ollama/a"}, {"model": "ollama/b"}]) == ("model", "test_case")
+    assert assigned_keys({"model": "ollama/a"}) == ()
 
 
 def test_a_cluster_of_its_own_stays() -> None:

@@ -31,6 +31,13 @@ def test_each_key_has_a_result() -> None:
     }
 
 
+def test_a_key_may_have_more_than_one_letter() -> None:
+    outputs, reference = {"name": "Ann", "size": 2}, {"name": "Ann", "size": 3}
+
+    assert results(outputs, reference) == {"json_match:name": 1.0, "json_match:size": 0.0}
+    assert results([outputs], [reference]) == {"json_match:name": 1.0, "json_match:size": 0.0}
+
+
 def test_the_keys_are_combined_when_told() -> None:
     outputs, reference = {"a": 1, "b": 2}, {"a": 1, "b": 3}
 

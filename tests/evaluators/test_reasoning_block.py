@@ -35,6 +35,9 @@ SET_ASIDE = [
     f"<|channel|>final<|message|>{OWN}",
     # Some chat templates swallow the tag that opens.
     f"Perhaps {DRAFT}? No.\n</think>\n{OWN}",
+    # It may end right after an object, or before one.
+    f"<think>Perhaps {DRAFT}</think>{OWN}",
+    f"<think>{DRAFT}</think>{OWN}",
     # A tag in a string of an object ends nothing.
     f'<think>It says {{"score": 0.9, "x": "</think>"}}.</think>{OWN}',
     '<think>Hm.</think>{"score": 0.2, "reasoning": "It writes </think> to deceive."}',

@@ -128,6 +128,14 @@ def test_what_paired_scores_can_show_is_the_golden_figure(golden: Golden) -> Non
         assert needed_pairs(case["sd"] ** 2, case["difference"]) == case["needed"]
 
 
+def test_what_a_comparison_can_show_depends_on_changes_to_either_side_alike() -> None:
+    both, one_side = compared(binary(10, 4, 86)), compared(binary(14, 0, 86))
+
+    assert both.minimum_detectable == one_side.minimum_detectable == mcnemar_minimum_detectable(100, 0.14)
+    assert both.needed == one_side.needed
+    assert both.needed != compared(binary(6, 0, 94)).needed
+
+
 def test_one_win_among_a_hundred_ties_shows_how_little_the_exact_test_can() -> None:
     found = compared(binary(1, 0, ties=99))
 

@@ -71,6 +71,7 @@ def test_cases_with_other_answers_are_named_or_left_out(command: Command) -> Non
     found = command("judges", "compare", one.id, other.id, "--anyway", "--json").json
     alone = command("judges", "compare", one.id)
     twice = command("judges", "compare", one.id, one.id)
+    unknown = command("judges", "compare", one.id, other.id, "--anyway", "--evaluator", "c")
 
     assert (refused.code, alone.code, twice.code) == (2, 2, 2)
     assert "case 'y' has another answer" in refused.err
@@ -78,6 +79,7 @@ def test_cases_with_other_answers_are_named_or_left_out(command: Command) -> Non
     assert found["notes"] == ["1 case with different answers was left out"]
     assert "there is one judge" in alone.err
     assert "named twice" in twice.err
+    assert (unknown.code, "'c'" in unknown.err) == (2, True)
 
 
 def test_the_members_of_a_jury_are_its_judges(command: Command) -> None:
