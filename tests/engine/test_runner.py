@@ -74,6 +74,30 @@ def test_every_case_is_judged_once_by_every_evaluator(
     assert store.extent(run) == (36, 36)
 
 
+@pytest.mark.parametrize("concurrency", [2, 3])
+def test_no_more_is_asked_at_once_than_was_said_however_many_judges_there_are(
+    store: Store, judging: Judging, made: Any, concurrency: int
+) -> None:
+    under_way: list[int] = []
+    asked = 0
+
+    async def slowly(ask: Ask) -> str:
+        nonlocal asked
+        asked += 1
+        under_way.append(asked)
+        for _ in range(20):  # in which others begin that may
+            await asyncio.sleep(0)
+        asked -= 1
+        return GOOD
+
+    judges = [judging(slowly, name=name) for name in ("a", "b", "c", "d", "e")]
+
+    made.run(store, made.job(made.cases(12), judges), concurrency=concurrency)
+
+    assert len(under_way) == 60
+    assert max(under_way) == concurrency
+
+
 def test_more_cases_than_a_page_are_all_judged(store: Store, made: Any) -> None:
     run = made.run(store, made.job(made.cases(300), evaluators=[Contains(value="answer")]))
 

@@ -29,6 +29,7 @@ def test_an_order_of_labels_becomes_one_of_ids() -> None:
     assert evaluation.details["order"] == ["carla", "anna", "ben"]
     assert (evaluation.score, evaluation.score_raw, evaluation.retry_count) == (1.0, "C > A > B", 0)
     assert evaluation.reasoning == "Because."
+    assert "ambiguous" not in evaluation.details
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,15 @@ def test_what_is_predicted_for_a_pair_is_what_all_others_leave_possible() -> Non
         assert found[1][unit] == pytest.approx(deviation, rel=0.05)
 
 
+def test_the_prior_is_learned_from_all_strengths_and_two_of_variance_one() -> None:
+    posterior = settled(pairs((0, 1), (0, 1), (1, 2), count=3), 0.7)
+
+    # What was seen of three strengths, in numbers of strengths, over the sum of their squares; and two more in each.
+    seen = 3 - 0.7 * sum(posterior.covariance[place, place] for place in range(3))
+    squares = sum(posterior.mean[place] ** 2 for place in range(3))
+    assert posterior.learned_prior() == pytest.approx((seen + 2) / (squares + 2))
+
+
 def test_a_position_is_told_from_strengths() -> None:
     shown = [Ranking((0, 1), (0.5, -0.5), 1.0, 0), Ranking((1, 0), (0.5, -0.5), 1.0, 1)]
 
