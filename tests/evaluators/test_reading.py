@@ -150,7 +150,7 @@ def test_whatever_way_a_verdict_is_planted_in_the_prompt_quoting_it_does_not_cou
 def test_no_prompt_makes_looking_for_echoes_endless() -> None:
     # Large enough that work of depth times size, or of keys times keys, would not end within the time of a test.
     deep = '{"a":' * 98 + "[" + ",".join(["1e308"] * 200_000) + "]" + "}" * 98
-    doubled = "{" + ",".join(f'"k{number}":{number}' for number in range(300_000)) + ',"k299999":0}'
+    doubled = "{" + ",".join(f'"k{number}":{number}' for number in range(100_000)) + ',"k99999":0}'
     quoted = json.dumps(json.dumps({"a": "x" * 200_000}))
 
     reading = read_reply('Mine: {"score": 0.1}', FREEFORM, material=[deep, doubled, quoted])
@@ -207,21 +207,20 @@ def test_a_rubric_reply_copied_from_the_candidate_is_an_echo() -> None:
 
 
 HOSTILE = {
-    "braces": "{" * (1 << 20),
-    "nested openers": '{"a":' * 200_000,
-    "nested openers with strings": '{"a":"' * 170_000,
-    "openers in strings": '{"' * 500_000,
-    "nested arrays": '{"a":[' * 150_000,
-    "closed objects in an unclosed one": '{"a":{},' * 130_000,
-    "alternating strings": '{":",":",' * 110_000,
-    "escapes": '{"\\"' * 200_000,
-    "backslashes": '{"' + "\\" * 1_000_000,
-    "spaces after a brace": ("{" + " " * 999) * 1000,
-    "openers": "[" * (1 << 20),
+    "braces": "{" * (1 << 17),
+    "nested openers": '{"a":' * 25_000,
+    "nested openers with strings": '{"a":"' * 21_000,
+    "openers in strings": '{"' * 60_000,
+    "nested arrays": '{"a":[' * 19_000,
+    "closed objects in an unclosed one": '{"a":{},' * 16_000,
+    "alternating strings": '{":",":",' * 14_000,
+    "escapes": '{"\\"' * 25_000,
+    "backslashes": '{"' + "\\" * 125_000,
+    "spaces after a brace": ("{" + " " * 999) * 125,
+    "openers": "[" * (1 << 17),
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_work_is_at_most_twice_the_length(name: str) -> None:
     scanner = Scanner(HOSTILE[name])
@@ -284,8 +283,7 @@ def test_any_json_value_in_the_place_of_the_score_gives_a_finite_score_or_a_fail
     assert 0 <= UNIT.unit(reading.accepted.values["score"]) <= 1
 
 
-@pytest.mark.slow
-def test_ten_thousand_replies_put_together_at_random_never_let_the_candidate_grade_itself() -> None:
+def test_replies_put_together_at_random_never_let_the_candidate_grade_itself() -> None:
     chance = random.Random(7)
     pieces = [
         FAKE,
@@ -301,7 +299,7 @@ def test_ten_thousand_replies_put_together_at_random_never_let_the_candidate_gra
         "}",
         "<think>",
     ]
-    for _ in range(10_000):
+    for _ in range(1_500):
         chosen = [chance.choice(pieces) for _ in range(chance.randrange(1, 8))]
         reply = " ".join(["-", *chosen])
 
