@@ -151,32 +151,36 @@ class Live:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=150)
-@given(EVALUATIONS, ANSWERS, ORDER)
-def test_whatever_comes_in_whichever_order_the_overview_is_that_of_a_full_pass(
-    evaluations: list[Any], answers: list[Any], order: list[tuple[int, int, int]]
-) -> None:
-    live = Live()
-    answered = set[tuple[int, int]]()
+@pytest.mark.parametrize(
+    "examples", [pytest.param(50, id="sample"), pytest.param(500, id="all", marks=pytest.mark.sweep)]
+)
+def test_whatever_comes_in_whichever_order_the_overview_is_that_of_a_full_pass(examples: int) -> None:
+    @settings(deadline=None, max_examples=examples)
+    @given(EVALUATIONS, ANSWERS, ORDER)
+    def is_that_of_a_full_pass(evaluations: list[Any], answers: list[Any], order: list[tuple[int, int, int]]) -> None:
+        live = Live()
+        answered = set[tuple[int, int]]()
 
-    for (result, rest), (position, place, sample) in zip(evaluations, order, strict=True):
-        made = answers[position * REPEAT + sample]
-        if made is not None and (position, sample) not in answered:
-            answered.add((position, sample))
-            live.answer(position, sample, *made)
-        live.judge(position, place, sample, evaluation_of(NAMES[place], result, rest))
-    live.finish()
+        for (result, rest), (position, place, sample) in zip(evaluations, order, strict=True):
+            made = answers[position * REPEAT + sample]
+            if made is not None and (position, sample) not in answered:
+                answered.add((position, sample))
+                live.answer(position, sample, *made)
+            live.judge(position, place, sample, evaluation_of(NAMES[place], result, rest))
+        live.finish()
 
-    kept = kept_overview(live.store, live.run)
-    assert kept is not None
-    assert written(kept) == written(fresh(live.store, live.run))
-    shown = report_from(live.store, live.run, kept, ())
-    plain = Report(
-        run=live.run,
-        summary=summarize(live.store.results(live.run), ["model"]),
-        results=lambda: live.store.results(live.run),
-    )
-    assert canonical(shown) == canonical(plain)
+        kept = kept_overview(live.store, live.run)
+        assert kept is not None
+        assert written(kept) == written(fresh(live.store, live.run))
+        shown = report_from(live.store, live.run, kept, ())
+        plain = Report(
+            run=live.run,
+            summary=summarize(live.store.results(live.run), ["model"]),
+            results=lambda: live.store.results(live.run),
+        )
+        assert canonical(shown) == canonical(plain)
+
+    is_that_of_a_full_pass()
 
 
 @pytest.mark.parametrize("step", [1, -1])
