@@ -63,7 +63,7 @@ def played(design: RankingDesign, seed: int, count: int, *, slope: float = 2.0, 
         for members in map(tuple, design.groups(number, so_far)):
             unit = len(groups)
             told: dict[str, Any] = {}
-            rankings = (ranking(members, unit),)
+            rankings: tuple[Ranking, ...] = (ranking(members, unit),)
             if design.in_pairs:
                 rankings += (ranking(members[::-1], unit),)
                 winners = tuple(members.index(one.members[0]) for one in rankings)
