@@ -306,7 +306,7 @@ def test_json_is_a_suite_too_and_other_files_are_left_alone(pytester: pytest.Pyt
     run(pytester).assert_outcomes(passed=1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_tests_may_be_spread_over_workers(pytester: pytest.Pytester) -> None:
     tests = """
 def test_it(evenhand):

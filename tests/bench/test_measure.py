@@ -54,6 +54,7 @@ def test_a_share_comes_with_its_wilson_interval() -> None:
     assert share([True] * 15 + [False] * 5) == [0.75, 0.531, 0.888]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
 def test_the_figures_we_publish_are_those_that_were_measured(model: KnownModel) -> None:
     quality = model.quality

@@ -147,7 +147,10 @@ def any_filter(chance: random.Random) -> CaseFilter:
     )
 
 
-@pytest.mark.parametrize("seed", range(12))
+SEEDS = [pytest.param(seed, marks=[] if seed < 5 else [pytest.mark.long]) for seed in range(12)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_listed_cases_are_those_of_the_results(store: Store, made: Any, listing: Listing, seed: int) -> None:
     run = mixed_run(store, made, seed)
     results = list(store.results(run))
@@ -167,7 +170,7 @@ def test_listed_cases_are_those_of_the_results(store: Store, made: Any, listing:
     assert listing.cases_in(run, list(rows)) == {row: [one.position for one in those] for row, those in rows.items()}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_filter_of_cases_leaves_what_matches(store: Store, made: Any, listing: Listing, seed: int) -> None:
     run = mixed_run(store, made, seed)
     rows = rows_of(list(store.results(run)), scattered=IMPORTED_FROM in run.definition)

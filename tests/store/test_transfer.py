@@ -482,11 +482,25 @@ oddities: st.SearchStrategy[Any] = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, suppress_health_check=UNASKED)
+@settings(max_examples=40, suppress_health_check=UNASKED)
 @given(data=st.data())
 def test_whatever_is_let_in_can_be_reported_and_exported(
     data: st.DataObject, rich_run: Callable[[Store], RunRecord]
 ) -> None:
+    let_in(data, rich_run)
+
+
+@pytest.mark.long
+@settings(max_examples=200, suppress_health_check=UNASKED)
+@given(data=st.data())
+def test_whatever_is_let_in_of_many_oddities_can_be_reported_and_exported(
+    data: st.DataObject, rich_run: Callable[[Store], RunRecord]
+) -> None:
+    let_in(data, rich_run)
+
+
+def let_in(data: st.DataObject, rich_run: Callable[[Store], RunRecord]) -> None:
+    """Change an export in one place, and read it unless it is refused."""
     with closing(open_store(IN_MEMORY)) as here, closing(open_store(IN_MEMORY)) as there:
         given = lines(here, rich_run(here))
         *above, last = data.draw(st.sampled_from([path for path in places(given) if len(path) > 1]))
