@@ -77,6 +77,13 @@ def has_run(database: str) -> bool:
         store.close()
 
 
+def rows_in(database: str) -> int:
+    """Return how many evaluations are stored."""
+    with contextlib.closing(open_store(database)) as store:
+        ((rows,),) = store.database.rows("SELECT COUNT(*) FROM evaluations")
+        return int(rows)
+
+
 def go_on(database: str, suite: Path, start: Start, at_once: int = AT_ONCE) -> Any:
     begin: tuple[object, ...] = ("resume", "last") if has_run(database) else ("run", suite)
     return start(*begin, "--db", database, "-j", at_once, "--quiet", folder=suite.parent)
@@ -85,26 +92,32 @@ def go_on(database: str, suite: Path, start: Start, at_once: int = AT_ONCE) -> A
 def run_and_kill(
     database: str, suite: Path, provider: Any, start: Start, *, kills: int, cases: int, chance: random.Random
 ) -> int:
-    """Run to the end, killed so many times: mostly between calls, sometimes at any moment. Tell how often.
+    """Run to the end, killed so many times: when some is stored, between calls, or at any moment. Tell how often.
 
     However fast the machine is, no more is done between two kills than leaves something to do for those that follow.
     """
     killed = 0
     step = cases / (kills + 1)
-    process = go_on(database, suite, start)
     while killed < kills:
-        if chance.random() < 0.2:
-            seconds = chance.uniform(0.05, 1.0)  # while it loads, plans, or looks for what is missing
-            provider.wait_for(len(provider.calls) + int(0.9 * step), seconds=seconds)
+        before = len(provider.calls)
+        provider.most = before + int(0.9 * step)
+        stored = rows_in(database) if before else 0
+        process = go_on(database, suite, start)
+        if killed % 2 == 0:
+            assert provider.wait_for(before + 1, seconds=60)
+            while rows_in(database) == stored:
+                time.sleep(0.002)
+        elif chance.random() < 0.4:
+            provider.wait_for(provider.most, seconds=chance.uniform(0.05, 1.0))  # while it loads, or looks what is left
         else:
-            provider.wait_for(len(provider.calls) + int(chance.uniform(0.2, 0.9) * step), seconds=60)
+            provider.wait_for(before + int(chance.uniform(0.2, 0.9) * step), seconds=60)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         if process.returncode != -signal.SIGKILL:  # it was faster
             return killed
         killed += 1
-        process = go_on(database, suite, start)
-    ended(process)
+    provider.most = None
+    ended(go_on(database, suite, start))
     return killed
 
 
