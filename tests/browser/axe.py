@@ -28,7 +28,7 @@ def complaints(page: Page, *, has_all: bool = False) -> list[tuple[str, str, str
     Where a page has something that only those see who have it dark, all rules hold in the dark too. Contrasts are
     measured without axe, for which they are four fifths of its work; ``has_all`` has it look at them as well.
     """
-    most = {"rules": {CONTRAST: {"enabled": has_all}}}
+    most: dict[str, Any] = {"rules": {CONTRAST: {"enabled": has_all}}}
     light = [*violations(page, **most), *((CONTRAST, said) for said in faint(page))]
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")
     page.evaluate(DARK)
