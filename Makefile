@@ -16,6 +16,8 @@ QUICK := $(DECIDING) models suites test_api.py test_compare.py
 DEMO_READY := .venv/demo-ready
 # Tests start the command again and again, which must not compile the whole package each time.
 export PYTHONDONTWRITEBYTECODE :=
+# Matrices here are small: a second thread for each would wait for the first, and keep a core busy meanwhile.
+export OPENBLAS_NUM_THREADS := 1
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup -rfEs
 # A folder or a file of tests, or several.
 FOLDER ?= tests/domain

@@ -28,6 +28,7 @@ class ByCost(LoadGroupScheduling):  # type: ignore[misc]  # has no types
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
+        config.option.loadscopereorder = False  # which would put the largest units first
         self._units: dict[str, str] = {}
         self._handed: Counter[str] = Counter()
         self._places: dict[str, int] = {}
