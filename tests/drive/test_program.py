@@ -471,6 +471,7 @@ def test_programs_run_from_many_threads() -> None:
     assert [one.stdout for one in exited] == [f"{number}\n" for number in range(10)]
 
 
+@pytest.mark.starts(80, "twenty programs in each of four threads")
 def test_each_thread_may_have_a_loop_of_its_own() -> None:
     with ThreadPoolExecutor(4) as threads:
         groups = list(threads.map(lambda _: asyncio.run(_twenty()), range(4)))

@@ -81,6 +81,9 @@ class Seconds:
                     "tests": sum(folder_of(nodeid) == folder for nodeid in self._of_test),
                     "seconds": round(seconds, 1),
                     "started": sum(count for nodeid, count in self._starts.items() if folder_of(nodeid) == folder),
+                    "most": max(
+                        (count for nodeid, count in self._starts.items() if folder_of(nodeid) == folder), default=0
+                    ),
                 }
                 for folder, seconds in by_folder(self._of_test).most_common()
             },
