@@ -18,15 +18,13 @@ DEMO_READY := .venv/demo-ready
 export PYTHONDONTWRITEBYTECODE :=
 # Matrices here are small: a second thread for each would wait for the first, and keep a core busy meanwhile.
 export OPENBLAS_NUM_THREADS := 1
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup -rfEs
+PYTEST := $(BIN)/python -m pytest -rfEs
 # A folder or a file of tests, or several.
 FOLDER ?= tests/domain
 # The files that mark tests as long, and the folders that do: to collect all others takes a worker half a minute.
 LONG = $$(grep -rl 'mark\.long\b' --include='test_*.py' --include=conftest.py tests | sed 's,/conftest\.py$$,,')
 # Tests wait for browsers, servers and programs for a third of their time, which two workers more make use of.
-MORE = PYTEST_XDIST_AUTO_NUM_WORKERS=$$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + $(1))')
-ONE_MORE = $(call MORE,1)
-TWO_MORE = $(call MORE,2)
+WORKERS = --workers=$$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + $(1))')
 FIND_PYTHON := for python in $(PYTHON); do \
 		"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
 		python=; \
@@ -58,22 +56,22 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 test: env  ## Run all tests but the long ones
-	$(TWO_MORE) $(PYTEST) -m 'not long and not sweep' --seconds test $(RECORD)
+	$(PYTEST) $(call WORKERS,2) -m 'not long and not sweep' --seconds test $(RECORD)
 
 test-fast: env  ## Run the quick tests of the packages in the middle, with few examples of each property
-	$(ONE_MORE) $(PYTEST) -m 'not slow and not long and not sweep' -p no:schemathesis --hypothesis-profile=fast \
+	$(PYTEST) $(call WORKERS,1) -m 'not slow and not long and not sweep' -p no:schemathesis --hypothesis-profile=fast \
 		--ignore=tests/models/adapters --ignore=tests/models/wire $(addprefix tests/,$(QUICK))
 
 test-long: env  ## Run the long tests, and measure how much of the packages that decide is covered
-	$(TWO_MORE) $(PYTEST) -m 'long and not sweep' --seconds long $(RECORD) $(LONG)
+	$(PYTEST) $(call WORKERS,2) -m 'long and not sweep' --seconds long $(RECORD) $(LONG)
 	$(BIN)/python -m coverage erase
-	$(ONE_MORE) $(BIN)/python -m coverage run -m pytest -n auto --dist loadgroup -q -m 'not slow and not long and not sweep' \
+	$(BIN)/python -m coverage run -m pytest $(call WORKERS,1) -q -m 'not slow and not long and not sweep' \
 		-W '$(UNTRACED)' -p no:schemathesis --hypothesis-profile=fast $(addprefix tests/,$(DECIDING) $(OF_DECIDING))
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 
 test-sweep: env  ## Run what takes hours and is in no CI: simulations at full draws, very many faults and kills, searches
-	$(PYTEST) -m sweep --timeout=3600
+	$(PYTEST) $(call WORKERS,0) -m sweep --timeout=3600
 
 test-guards: env  ## Bring back forty past defects, one by one, and demand that a test notices each
 	$(BIN)/python -m tests.guards.run

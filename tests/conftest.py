@@ -21,9 +21,8 @@ from urllib.parse import quote
 
 import hypothesis
 import pytest
-from _pytest.assertion import rewrite  # there is no other way to compile a test before it is collected
 from bench.postgres import Copies, make_database, running_postgres
-from tests.harness import scheduling, seconds
+from tests.harness import scheduling, seconds, workers
 from tests.harness.starts import Starts
 from tests.harness.warm import WarmEvenhand, warm_evenhand
 
@@ -49,8 +48,8 @@ hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("ev
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Look for no garbage among the tests: there are many, and all stay to the end."""
     gc.disable()
-    if hasattr(session.config, "workerinput"):
-        compile_a_share(session.config)
+    if session.config.getoption("workers"):
+        workers.compile_tests(session.config)
     try:
         return (yield)
     finally:
@@ -61,13 +60,15 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options of the harness."""
     seconds.add_options(parser)
+    workers.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count what tests start where they run, and their seconds where they are reported."""
+    """Count what tests start, add up their seconds, and run them in several processes where that is asked for."""
     config.pluginmanager.register(Starts())
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(seconds.Seconds(config))
+    config.pluginmanager.register(seconds.Seconds(config))
+    if number := config.getoption("workers"):
+        config.pluginmanager.register(workers.Workers(number))
 
 
 @pytest.hookimpl(trylast=True)
@@ -77,25 +78,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = scheduling.in_order(items) if seed is None else scheduling.at_random(items, seed)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.ByCost | None:
-    """Replace ``--dist loadgroup``, which is what the Makefile asks for."""
-    return scheduling.ByCost(config, log) if config.getoption("dist") == "loadgroup" else None
-
-
-def compile_a_share(config: Any) -> None:
-    """Compile the files of tests that no other worker compiles: in a new clone, each worker would do all of them."""
-    folders = [config.invocation_params.dir / given for given in config.args]
-    files = sorted(path for folder in folders for path in folder.rglob("test_*.py"))
-    given = config.workerinput
-    for path in files[int(given["workerid"].removeprefix("gw")) :: given["workercount"]]:
-        compiled = rewrite.get_cache_dir(path) / f"{path.stem}{rewrite.PYC_TAIL}"
-        if rewrite._read_pyc(path, compiled) is None and rewrite.try_makedirs(compiled.parent):
-            status, code = rewrite._rewrite_test(path, config)
-            rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, status, compiled)
-
-
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Name a long text by its length: workers send each other the names of tests again and again."""
+    """Name a long text by its length."""
     return f"{argname} of {len(val)}" if isinstance(val, str | bytes) and len(val) > 1_000 else None
 
 
@@ -255,8 +239,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path],
     return copy
 
 
-# Tests that use PostgreSQL are of the group ``postgres``, so that
-# only one worker starts it.
+# Tests that use PostgreSQL are of the group ``postgres``, so that only one worker starts it.
 
 
 @pytest.fixture(scope="session")

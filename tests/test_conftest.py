@@ -79,7 +79,7 @@ def test_outside_ci_a_skip_is_a_skip(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["in one process", "with workers"])
+@pytest.mark.parametrize("options", [(), ("--workers", "1")], ids=["in one process", "with workers"])
 def test_in_ci_only_what_needs_data_of_others_may_skip(tmp_path: Path, options: tuple[str, ...]) -> None:
     outcome = run_pytest(tmp_path, SKIPPING, *options, env={"CI": "true"})
 
@@ -104,9 +104,9 @@ def test_tests_of_a_group_have_one_worker_and_others_are_handed_out_by_eight(tmp
 
         def note(group: str) -> None:
             with Path(group).open("a") as file:
-                file.write(os.environ["PYTEST_XDIST_WORKER"])
+                file.write(f"{os.getpid()} ")
 
-        @pytest.mark.xdist_group("together")
+        @pytest.mark.group("together")
         @pytest.mark.parametrize("number", range(20))
         def test_of_a_group(number: int) -> None:
             note("together")
@@ -116,12 +116,89 @@ def test_tests_of_a_group_have_one_worker_and_others_are_handed_out_by_eight(tmp
             note(f"chunk {number // 8}")
     """
 
-    outcome = run_pytest(tmp_path, source, "-n", "2", "--dist", "loadgroup", env={})
+    outcome = run_pytest(tmp_path, source, "--workers", "2", env={})
 
     assert "44 passed" in outcome
-    assert (tmp_path / "together").read_text("utf-8") in {"gw0" * 20, "gw1" * 20}
-    for chunk in range(3):
-        assert (tmp_path / f"chunk {chunk}").read_text("utf-8") in {"gw0" * 8, "gw1" * 8}
+    assert len(set(workers_of(tmp_path / "together"))) == 1
+    chunks = [workers_of(tmp_path / f"chunk {chunk}") for chunk in range(3)]
+    assert [(len(numbers), len(set(numbers))) for numbers in chunks] == [(8, 1), (8, 1), (8, 1)]
+
+
+def workers_of(file: Path) -> list[str]:
+    return file.read_text("utf-8").split()
+
+
+@pytest.mark.slow
+def test_a_test_that_ends_its_worker_fails_and_the_others_are_run_by_a_new_one(tmp_path: Path) -> None:
+    source = """
+        import os
+        import signal
+        import pytest
+
+        @pytest.mark.parametrize("number", range(20))
+        def test_it(number: int) -> None:
+            if number == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if number == 5:
+                os._exit(7)
+    """
+
+    outcome = run_pytest(tmp_path, source, "--workers", "2", env={})
+
+    assert "2 failed, 18 passed" in outcome
+    assert "its worker ended by SIGKILL" in outcome
+    assert "its worker ended with exit code 7" in outcome
+
+
+@pytest.mark.slow
+def test_with_workers_the_first_failure_can_be_the_last_and_every_fixture_is_taken_down(tmp_path: Path) -> None:
+    source = """
+        import time
+        from pathlib import Path
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def server():
+            yield
+            Path("down").touch()
+
+        @pytest.mark.group("waits")
+        def test_that_waits(server: None) -> None:
+            Path("up").touch()
+            time.sleep(100)
+
+        @pytest.mark.group("fails")
+        def test_that_fails() -> None:
+            while not Path("up").exists():
+                time.sleep(0.01)
+            raise ValueError("wrong")
+    """
+
+    outcome = run_pytest(tmp_path, source, "--workers", "2", "-x", env={})
+
+    assert "1 failed" in outcome
+    assert "stopping after 1 failures" in outcome
+    assert (tmp_path / "down").exists()
+
+
+@pytest.mark.slow
+def test_workers_capture_what_tests_print_and_have_folders_of_their_own(tmp_path: Path) -> None:
+    source = """
+        from pathlib import Path
+
+        def test_that_prints() -> None:
+            print("said by", "a test")
+            raise ValueError
+
+        def test_folders(tmp_path: Path, tmp_path_factory) -> None:
+            assert tmp_path_factory.getbasetemp() in tmp_path.parents
+            assert "worker-0" in str(tmp_path)
+    """
+
+    outcome = run_pytest(tmp_path, source, "--workers", "1", env={})
+
+    assert "1 failed, 1 passed" in outcome
+    assert outcome.count("said by a test") == 1
 
 
 STARTING = """
@@ -154,7 +231,7 @@ STARTING = """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [(), ("-n", "1", "--dist", "loadgroup")], ids=["in one process", "with workers"])
+@pytest.mark.parametrize("options", [(), ("--workers", "1")], ids=["in one process", "with workers"])
 def test_a_test_that_starts_more_than_its_folder_allows_needs_a_reason(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
@@ -169,7 +246,7 @@ def test_a_test_that_starts_more_than_its_folder_allows_needs_a_reason(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [(), ("-n", "1", "--dist", "loadgroup")], ids=["in one process", "with workers"])
+@pytest.mark.parametrize("options", [(), ("--workers", "1")], ids=["in one process", "with workers"])
 def test_quick_tests_run_first_and_the_last_line_runs_again_what_failed(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
@@ -179,7 +256,7 @@ def test_quick_tests_run_first_and_the_last_line_runs_again_what_failed(
         @pytest.mark.slow
         def test_slow() -> None: open("order", "a").write("slow ")
 
-        @pytest.mark.xdist_group("chain")
+        @pytest.mark.group("chain")
         @pytest.mark.parametrize("word", ["a b", *"cdefghijklm"])
         def test_of_a_group(word: str) -> None:
             open("order", "a").write("group ")
@@ -215,10 +292,10 @@ def test_a_seed_shuffles_the_tests(tmp_path: Path) -> None:
 def run_pytest(folder: Path, source: str, *options: str, env: dict[str, str]) -> str:
     """Run a test file under a copy of our conftest and give what pytest prints."""
     shutil.copy(Path(__file__).with_name("conftest.py"), folder)
-    marks = "".join(f"  {name}: known\n" for name in ("slow", "long", "sweep", "starts"))
+    marks = "".join(f"  {name}: known\n" for name in ("slow", "long", "sweep", "starts", "group"))
     (folder / "pytest.ini").write_text(f"[pytest]\nmarkers =\n{marks}", encoding="utf-8")
     (folder / "test_it.py").write_text(textwrap.dedent(source), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist", *options]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
     here = str(Path(__file__).parents[1])  # what the conftest imports is here
     env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": here} | env
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False)

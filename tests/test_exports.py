@@ -18,7 +18,7 @@ from evenhand.api.exports import metrics_of, rows_of
 from evenhand.engine.run import Run
 
 # Both libraries take seconds to load.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("exports")]
+pytestmark = [pytest.mark.slow, pytest.mark.group("exports")]
 
 
 def judged(path: Path, *, label: str | None = "shorter prompt") -> Run:

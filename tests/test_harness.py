@@ -40,7 +40,7 @@ def test_a_test_counts_for_the_folder_below_tests(nodeid: str, folder: str) -> N
 
 
 def test_what_failed_is_run_again_by_test_or_where_many_did_by_file() -> None:
-    one = seconds.again(["tests/a.py::test_x[a b]@postgres", "tests/a.py::test_x[a b]@postgres", "tests/b.py::test_y"])
+    one = seconds.again(["tests/a.py::test_x[a b]", "tests/a.py::test_x[a b]", "tests/b.py::test_y"])
     many = seconds.again([f"tests/a.py::test_x[{number}]" for number in range(11)])
 
     assert one.endswith(" -m pytest 'tests/a.py::test_x[a b]' tests/b.py::test_y")

@@ -18,7 +18,7 @@ import evenhand
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
-pytestmark = pytest.mark.xdist_group("source")
+pytestmark = pytest.mark.group("source")
 
 
 # Public names

@@ -22,7 +22,7 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 FOR_EXTRAS = {"langchain-core", "openai", "pandas", "psycopg", "pyarrow", "pydantic-ai-slim", "sqlalchemy"}
 
 # One group, so that parallel workers do not each build and install.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("packaging")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.group("packaging")]
 
 
 def run(*argv: str | Path, cwd: Path, **variables: str) -> str:

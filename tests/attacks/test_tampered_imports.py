@@ -45,7 +45,7 @@ from evenhand.suites.definition_diff import judging_differences
 from evenhand.suites.suite import job_of_run
 
 # One group, so that parallel workers do not each make runs of every kind.
-pytestmark = pytest.mark.xdist_group("tampered")
+pytestmark = pytest.mark.group("tampered")
 
 Line = dict[str, Any]
 # Where something stands in an export: the number of the line, then keys and places in lists.

@@ -19,7 +19,7 @@ from evenhand.domain.secret import Secret
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: afternoon"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.group("browser: afternoon"), pytest.mark.timeout(600)]
 
 MOST_INTERACTIONS = 60
 MOST_TABS = 200

@@ -20,7 +20,7 @@ from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
 from evenhand.store.store import open_store
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: batches"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.group("browser: batches"), pytest.mark.timeout(600)]
 
 MODEL = "openai/gpt-4o-mini"
 WHOLE_RUN_MS = 90_000

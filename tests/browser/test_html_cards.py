@@ -13,7 +13,7 @@ from evenhand import examine_judge
 
 Open = Callable[..., Page]
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: files"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.group("browser: files"), pytest.mark.timeout(600)]
 
 
 def lenient(_messages: object) -> dict[str, object]:

@@ -21,7 +21,7 @@ LONG = "x" * 300
 LINES = "\n".join(f"line {n}" for n in range(200))
 OPEN_ALL = "all => all.forEach((one) => { one.open = true; })"
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: files"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.group("browser: files"), pytest.mark.timeout(600)]
 
 
 def answered(answers: Mapping[str, str], *, name: str = "capitals", label: str | None = None) -> Run:

@@ -18,7 +18,7 @@ KEPT = (Path(__file__).resolve().parents[1] / "reports" / "hostile.json").read_t
 HOSTILE: list[str] = json.loads(KEPT)
 Open = Callable[..., Page]
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: files"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.group("browser: files"), pytest.mark.timeout(600)]
 
 
 def as_shown(messages: Any) -> str:

@@ -26,7 +26,7 @@ HOSTILE: list[str] = json.loads(
 )
 Open = Callable[..., Page]
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: files"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.group("browser: files"), pytest.mark.timeout(600)]
 
 
 def evaluated(found: float | str | None, name: str = "quality", said: str = "because") -> Judgment:

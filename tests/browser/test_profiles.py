@@ -21,7 +21,7 @@ from evenhand.domain.secret import Secret
 from evenhand.server.app import make_app
 from evenhand.server.settings import ServerSettings
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: profiles"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.group("browser: profiles"), pytest.mark.timeout(600)]
 
 HOSTILE: list[str] = [
     said

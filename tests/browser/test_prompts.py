@@ -22,7 +22,7 @@ from evenhand.server.settings import ServerSettings
 from evenhand.store.store import Store
 from evenhand.workspace.documents import export_document
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: prompts"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.group("browser: prompts"), pytest.mark.timeout(600)]
 
 Open = Callable[..., Page]
 REFUSED = "the server responded with a status of 4"

@@ -33,7 +33,7 @@ from .own_ray import KEY
 
 Suite = Callable[..., Path]
 
-pytestmark = pytest.mark.xdist_group("ray")  # which is started once
+pytestmark = pytest.mark.group("ray")  # which is started once
 
 
 def workers_of_test() -> list[int]:

@@ -15,7 +15,7 @@ from evenhand import audit, examine_judge, rank, score
 pytestmark = [
     pytest.mark.long,
     pytest.mark.timeout(600),
-    pytest.mark.xdist_group("ray"),
+    pytest.mark.group("ray"),
     pytest.mark.usefixtures("own_ray"),
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
 ]

@@ -113,7 +113,7 @@ def test_cases_survive_dead_workers_and_dead_drivers(
 
 
 # Only the driver writes: what a database makes of its death, tests/kill tells of both.
-@pytest.mark.xdist_group("postgres-long")
+@pytest.mark.group("postgres-long")
 @pytest.mark.parametrize("extent", [ALL])
 def test_cases_survive_dead_workers_and_dead_drivers_in_postgresql(
     suite: Suite, postgres_url: str, provider: Any, extent: Extent

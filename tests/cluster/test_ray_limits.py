@@ -26,7 +26,7 @@ Suite = Callable[..., Path]
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.xdist_group("ray"),
+    pytest.mark.group("ray"),
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
 ]
 

@@ -42,7 +42,7 @@ Suite = Callable[..., Path]
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("ray"),  # which is started once
+    pytest.mark.group("ray"),  # which is started once
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
 ]
 

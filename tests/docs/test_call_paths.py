@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from tests.source import modules
 
-pytestmark = pytest.mark.xdist_group("source")
+pytestmark = pytest.mark.group("source")
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs" / "design" / "architecture.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from tests.source import modules, nodes_of
 
 pytestmark = [
     pytest.mark.slow,  # many small ones, which together would take the fast tests beyond their minute
-    pytest.mark.xdist_group("source"),
+    pytest.mark.group("source"),
 ]
 
 ROOT = Path(__file__).resolve().parents[2]

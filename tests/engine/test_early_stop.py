@@ -161,7 +161,7 @@ def test_a_run_that_is_stopped_again_and_again_decides_the_same(
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("postgres")
+@pytest.mark.group("postgres")
 def test_postgresql_decides_what_sqlite_does(store: Store, judging: Judging, made: Any, postgres_url: str) -> None:
     job = job_of(made, judging(one_of_five_fails))
     whole = made.resume(store, planned(store, job), job, use_cache=False)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.source import PACKAGE, modules, nodes_of
 
-pytestmark = pytest.mark.xdist_group("source")
+pytestmark = pytest.mark.group("source")
 
 PROGRAM = Path(__file__).with_name("hostile_readers.py")
 

@@ -296,7 +296,7 @@ class Copy:
             sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider",
             "-m", "not sweep", "-k", "not postgresql", f"--timeout={SECONDS_OF_A_TEST}",
             f"--basetemp={folder / 'files'}", f"--junitxml={report}",
-            *(["-n", str(workers), "--dist", "loadgroup"] if workers else []), *tests,
+            *([f"--workers={workers}"] if workers else []), *tests,
         ]  # fmt: skip
         sources = [str(self.root / "src"), os.environ.get("PYTHONPATH", "")]
         environment = os.environ | {

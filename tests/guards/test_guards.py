@@ -78,6 +78,11 @@ def half(number: int) -> float:
 '''
 # Without what takes most of the time that pytest takes to start.
 PYTEST = "[pytest]\naddopts = -p no:langsmith_plugin -p no:evenhand -p no:hypothesispytest -p no:anyio\n"
+# The tree has no harness, whose workers the runner asks for where it has many tests to run.
+CONFTEST = """
+def pytest_addoption(parser):
+    parser.addoption("--workers")
+"""
 TESTS = """
 import tiny
 
@@ -102,7 +107,8 @@ def guard(name: str, old: str, new: str, *, test: str = "test_double", file: str
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a tree with one source and one file of tests."""
     root = tmp_path_factory.mktemp("tiny")
-    for path, text in {"src/tiny.py": SOURCE, "tests/test_tiny.py": TESTS, "pytest.ini": PYTEST}.items():
+    files = {"src/tiny.py": SOURCE, "tests/conftest.py": CONFTEST, "tests/test_tiny.py": TESTS, "pytest.ini": PYTEST}
+    for path, text in files.items():
         (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text(text)
     return root

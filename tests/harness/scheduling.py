@@ -9,57 +9,28 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from tests.harness.folders import HERE
-from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 
 RECORDED: Final = HERE / "seconds.json"
 HANDFUL: Final = 8
 
 
-class ByCost(LoadGroupScheduling):  # type: ignore[misc]  # has no types
-    """Hand out units of tests in the order in which they were collected.
+def units_of(items: list[pytest.Item]) -> list[list[int]]:
+    """Put together what one worker does in one go: the tests of a group, or a handful of those of a file.
 
-    Each test by itself would take longer to hand out than most take to run: for each, xdist goes through all that were
-    handed out before. Units that are done are forgotten here for the same reason.
+    Units stand in the order of their first tests; tests are named by their places in the list.
     """
-
-    def __init__(self, config: pytest.Config, log: Any) -> None:
-        super().__init__(config, log)
-        config.option.loadscopereorder = False  # which would put the largest units first
-        self._units: dict[str, str] = {}
-        self._handed: Counter[str] = Counter()
-        self._places: dict[str, int] = {}
-
-    def _split_scope(self, nodeid: str) -> str:
-        """Return the unit of a test: its group, or a handful of its file."""
-        group: str = super()._split_scope(nodeid)
-        if group != nodeid:
-            return group
-        if nodeid not in self._units:
-            file = nodeid.partition("::")[0]
-            self._units[nodeid] = f"{file} {self._handed[file] // HANDFUL}"
-            self._handed[file] += 1
-        return self._units[nodeid]
-
-    def _assign_work_unit(self, node: Any) -> None:
-        scope, unit = self.workqueue.popitem(last=False)
-        self.assigned_work.setdefault(node, {})[scope] = unit
-        if not self._places:  # all workers have collected the same
-            self._places = {nodeid: place for place, nodeid in enumerate(self.collection)}
-        node.send_runtest_some([self._places[nodeid] for nodeid, is_done in unit.items() if not is_done])
-
-    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
-        """Note that a test is done, forget its unit if it was the last one, and hand out more."""
-        nodeid = self.collection[item_index]
-        scope = self._split_scope(nodeid)
-        unit = self.assigned_work[node][scope]
-        unit[nodeid] = True
-        if all(unit.values()):
-            del self.assigned_work[node][scope]
-        self._reschedule(node)
+    units: dict[tuple[str, int], list[int]] = {}
+    seen: Counter[str] = Counter()
+    for place, item in enumerate(items):
+        unit = unit_of(item)
+        handful = 0 if unit.startswith("@") else seen[unit] // HANDFUL
+        seen[unit] += 1
+        units.setdefault((unit, handful), []).append(place)
+    return list(units.values())
 
 
 def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -90,10 +61,10 @@ def at_random(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
 
 def unit_of(item: pytest.Item) -> str:
     """Name what a worker does in one go: ``@group``, or the file."""
-    marker = item.get_closest_marker("xdist_group")
+    marker = item.get_closest_marker("group")
     if marker is None:
         return item.nodeid.partition("::")[0]
-    return f"@{marker.args[0] if marker.args else marker.kwargs['name']}"
+    return f"@{marker.args[0]}"
 
 
 def recorded_seconds() -> dict[str, float]:

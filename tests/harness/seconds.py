@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 from tests.harness.folders import allowances, folder_of
-from tests.harness.scheduling import RECORDED
+from tests.harness.scheduling import RECORDED, unit_of
 from tests.harness.starts import PROPERTY
 
 SLOWEST: Final = 10
@@ -27,6 +27,11 @@ class Seconds:
         self._of_test: Counter[str] = Counter()
         self._starts: dict[str, int] = {}
         self._failed: list[str] = []
+        self._units: dict[str, str] = {}
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note which tests are one unit."""
+        self._units = {item.nodeid: unit_of(item) for item in session.items}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note what a test took, with its setup and teardown."""
@@ -90,7 +95,7 @@ class Seconds:
             "slowest": {nodeid: round(seconds, 1) for nodeid, seconds in self._of_test.most_common(SLOWEST)},
             "units": {
                 unit: {"seconds": round(seconds, 1)}
-                for unit, seconds in by_unit(self._of_test).most_common()
+                for unit, seconds in by_unit(self._of_test, self._units).most_common()
                 if seconds >= LEAST
             },
         }
@@ -105,19 +110,17 @@ def by_folder(seconds: Counter[str]) -> Counter[str]:
     return found
 
 
-def by_unit(seconds: Counter[str]) -> Counter[str]:
+def by_unit(seconds: Counter[str], units: dict[str, str]) -> Counter[str]:
     """Add up the seconds of each group, and of each file without those."""
     found: Counter[str] = Counter()
     for nodeid, spent in seconds.items():
-        is_grouped = nodeid.rfind("@") > nodeid.rfind("]")
-        found[f"@{nodeid.rpartition('@')[2]}" if is_grouped else nodeid.partition("::")[0]] += spent
+        found[units[nodeid]] += spent
     return found
 
 
 def again(failed: list[str]) -> str:
     """Return the command that runs what failed: each test, or each file where there are many."""
-    names = [nodeid.rpartition("@")[0] if nodeid.rfind("@") > nodeid.rfind("]") else nodeid for nodeid in failed]
-    named = list(dict.fromkeys(names))
+    named = list(dict.fromkeys(failed))
     if len(named) > SLOWEST:
         named = list(dict.fromkeys(nodeid.partition("::")[0] for nodeid in named))
     python = os.path.relpath(sys.executable)

@@ -82,10 +82,10 @@ def main() -> None:
         times = given.times or (TIMES_OUTSIDE if uses_more(place) else TIMES)
         with busy_loops(LOOPS):
             for order in range(seed, seed + times):
-                beside = (f"-n{WORKERS}", "--dist=loadgroup", f"--shuffle={order}", "-m", _QUICK, str(place))
+                beside = (f"--workers={WORKERS}", f"--shuffle={order}", "-m", _QUICK, str(place))
                 outcomes.append(run(f"{place}, seed {order}, beside busy loops", *beside))
         outcomes.append(run(f"{place}, one worker", "-m", _QUICK, str(place)))
-        long = ("-n2", "--dist=loadgroup", "-m", "long and not sweep", str(place))
+        long = ("--workers=2", "-m", "long and not sweep", str(place))
         outcomes.append(run(f"{place}, long", *long))
     print(f"{len(outcomes)} runs, {outcomes.count(False)} with failures")
     sys.exit(0 if all(outcomes) else 1)

@@ -18,7 +18,7 @@ from bench.server_process import TOKEN, serving
 
 from evenhand import Run
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("postgres")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.group("postgres")]
 
 # The judge passes what names Paris; people pass "the city of light" too.
 ANSWERS = ("It is Paris.", "Paris, of course.", "The city of light.", "It is Rome.")

@@ -232,7 +232,7 @@ def test_a_process_that_was_silent_and_taken_over_stops_when_it_wakes(
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.xdist_group("postgres-long")
+@pytest.mark.group("postgres-long")
 @pytest.mark.parametrize(
     "cases", [pytest.param(800, id="sample"), pytest.param(2000, id="all", marks=pytest.mark.sweep)]
 )
@@ -278,7 +278,7 @@ def test_cases_survive_kills_of_new_processes_which_load_meanwhile(
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
-@pytest.mark.xdist_group("postgres-long")
+@pytest.mark.group("postgres-long")
 @pytest.mark.parametrize(
     ("cases", "kills"), [pytest.param(600, 4, id="sample"), pytest.param(2000, 10, id="all", marks=pytest.mark.sweep)]
 )

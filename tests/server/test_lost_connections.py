@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 
 from evenhand.server.settings import ServerSettings
 
-pytestmark = pytest.mark.xdist_group("postgres")
+pytestmark = pytest.mark.group("postgres")
 
 PAGES = 200
 

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from evenhand.server.settings import ServerSettings
 
-pytestmark = pytest.mark.xdist_group("postgres")
+pytestmark = pytest.mark.group("postgres")
 
 LISTS = ("", "/results", "/evaluations", "/results/0", "/evaluations/export.csv", "/download.json")
 QUERIES = (

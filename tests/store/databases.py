@@ -4,5 +4,5 @@ from __future__ import annotations
 
 import pytest
 
-POSTGRES = (pytest.mark.slow, pytest.mark.xdist_group("postgres-store"))
+POSTGRES = (pytest.mark.slow, pytest.mark.group("postgres-store"))
 in_sqlite = pytest.mark.parametrize("url", ["sqlite"], indirect=True)

@@ -19,7 +19,7 @@ from evenhand.store.postgres import Postgres
 from evenhand.store.store import Store, open_store
 from evenhand.store.transfer import export_lines, import_lines
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres-runs")]
+pytestmark = [pytest.mark.slow, pytest.mark.group("postgres-runs")]
 
 PASSWORD = "pass-canary-51e2"
 

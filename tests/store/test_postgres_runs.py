@@ -25,7 +25,7 @@ from evenhand.reports.report import Report
 from evenhand.reports.summary import summarize
 from evenhand.store.store import Store, open_store
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres-runs")]
+pytestmark = [pytest.mark.slow, pytest.mark.group("postgres-runs")]
 
 
 class Judge:

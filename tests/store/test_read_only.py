@@ -206,7 +206,7 @@ def test_commits_that_are_not_in_the_file_yet_are_read_or_missed_aloud(
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("postgres-runs")
+@pytest.mark.group("postgres-runs")
 def test_a_connection_that_only_reads_is_one_to_postgresql_too(postgres_url: str, made: Any) -> None:
     store = open_store(postgres_url)
     run = made.run(store, cases=1)

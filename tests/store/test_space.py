@@ -9,7 +9,7 @@ import pytest
 from evenhand.domain.run import RunStatus
 from evenhand.store.store import Store
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres-runs")]
+pytestmark = [pytest.mark.slow, pytest.mark.group("postgres-runs")]
 
 
 def test_vacuum_returns_the_space_of_deleted_runs(store: Store, made: Any) -> None:

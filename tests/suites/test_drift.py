@@ -14,7 +14,7 @@ from evenhand.suites.drift import drift_of
 from evenhand.trust.anchors import Anchor, AnchorSet
 from evenhand.trust.drift import DriftLimits, DriftReport, compare_anchors
 
-POSTGRES = (pytest.mark.slow, pytest.mark.xdist_group("postgres"))
+POSTGRES = (pytest.mark.slow, pytest.mark.group("postgres"))
 CASES = [Case(id=f"c{number}", candidate_answer=("Paris", "Rome")[number % 2]) for number in range(60)]
 IS_PARIS = {"type": "contains", "name": "city", "value": "Paris"}
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
-import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.feather as feather  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -38,6 +37,13 @@ TABLE = pa.table(
         "tags": [["a", "b"], []],
     }
 )
+
+
+def polars_frame(columns: dict[str, Any]) -> Any:
+    """Make a data frame of Polars, which starts a thread where it is imported: no worker could be forked after that."""
+    import polars as pl
+
+    return pl.DataFrame(columns)
 
 
 def write(table: Any, name: str, **options: Any) -> None:
@@ -263,7 +269,7 @@ ROWS: dict[str, list[Any]] = {"id": [1, 2], "q": ["Why?", "Who?"], "output": ["x
     [
         pytest.param(lambda: pd.DataFrame(ROWS), id="pandas"),
         pytest.param(lambda: pd.DataFrame(ROWS).convert_dtypes(), id="pandas with its own types"),
-        pytest.param(lambda: pl.DataFrame(ROWS), id="polars"),
+        pytest.param(lambda: polars_frame(ROWS), id="polars"),
         pytest.param(lambda: pa.table(ROWS), id="pyarrow"),
         pytest.param(Dataset, id="Hugging Face"),
     ],
@@ -281,7 +287,7 @@ def test_tables_of_python_are_taken_row_by_row(table: Any) -> None:
     "table",
     [
         pytest.param(lambda: pd.DataFrame({"output": ["x", None]}), id="pandas"),
-        pytest.param(lambda: pl.DataFrame({"output": ["x", None]}), id="polars"),
+        pytest.param(lambda: polars_frame({"output": ["x", None]}), id="polars"),
         pytest.param(lambda: pa.table({"output": ["x", None]}), id="pyarrow"),
     ],
 )
@@ -309,8 +315,8 @@ def test_a_frame_is_not_copied() -> None:
     [
         (lambda: pd.DataFrame([["x", "y"]], columns=["output", "output"]), "two columns have the name 'output'; rename one"),
         (lambda: pa.table({"output": ["x"], "raw": [b"x"]}), "column 'raw' has the type binary, which no case can have; write it as text, or leave it out"),
-        (lambda: pl.DataFrame({"output": ["x"], "inptu": ["x"]}), "case 1: no key 'inptu'; did you mean 'input'?"),
-        (lambda: pl.DataFrame({"output": ["x"]}).lazy(), "cases must be a list of Case or of mappings"),
+        (lambda: polars_frame({"output": ["x"], "inptu": ["x"]}), "case 1: no key 'inptu'; did you mean 'input'?"),
+        (lambda: polars_frame({"output": ["x"]}).lazy(), "cases must be a list of Case or of mappings"),
     ],
 )  # fmt: skip
 def test_a_table_of_python_that_is_wrong_is_refused(table: Any, told: str) -> None:

@@ -63,7 +63,7 @@ def test_what_is_exported_and_imported_elsewhere_exports_the_same(filled: Store,
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("postgres-runs")
+@pytest.mark.group("postgres-runs")
 def test_prompts_move_between_the_databases_and_back(filled: Store, elsewhere: Store, postgres_url: str) -> None:
     document = export_document(filled)
     server = open_store(postgres_url)

@@ -14,7 +14,7 @@ from tests.browser.runs.site import TOKEN, WHOLE_RUN_MS, Site, Visit, cases, wai
 from evenhand.engine.run import Progress
 from evenhand.server.runs import live_runs, manager
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: live runs"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.group("browser: live runs"), pytest.mark.timeout(600)]
 
 
 # The playground

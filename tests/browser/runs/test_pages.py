@@ -13,7 +13,7 @@ from tests.browser.runs.site import HOSTILE, LONG, Site, Visit, arrive, press, w
 
 from evenhand.server.pages import compare, evaluations, results, run_list
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: pages of runs"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.group("browser: pages of runs"), pytest.mark.timeout(600)]
 
 
 # A case

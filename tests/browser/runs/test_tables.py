@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Route, expect
 from tests.browser.runs.site import Site, Visit, cases, focused, headings, press, wait_for_script
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser: tables of runs"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.group("browser: tables of runs"), pytest.mark.timeout(600)]
 
 
 # The table

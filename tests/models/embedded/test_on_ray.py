@@ -13,7 +13,7 @@ from evenhand.cli.main import app
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.xdist_group("smollm"),
+    pytest.mark.group("smollm"),
     pytest.mark.timeout(1200),
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
 ]

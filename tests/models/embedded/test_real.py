@@ -36,7 +36,7 @@ from evenhand.domain.scale import UNIT
 from evenhand.evaluators.freeform import FREEFORM
 from evenhand.models.embedded.client import EmbeddedModel
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("smollm"), pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.group("smollm"), pytest.mark.timeout(1200)]
 
 PROFILES = Path(__file__).parents[3] / "examples" / "profiles"
 CANBERRA = Case(

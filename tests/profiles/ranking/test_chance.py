@@ -27,7 +27,7 @@ from evenhand.profiles.ranking.sentences import headline
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 ALL = pytest.mark.sweep
-SAMPLE = pytest.mark.xdist_group("sampled rankings")
+SAMPLE = pytest.mark.group("sampled rankings")
 PAIRS = {"group_size": 2, "rounds": 5}
 # Where samples begin to count, so that they share rankings.
 FIRST = 700

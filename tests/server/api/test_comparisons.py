@@ -137,7 +137,7 @@ def test_a_run_is_pinned_as_the_baseline_and_unpinned(client: TestClient, tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("postgres")
+@pytest.mark.group("postgres")
 def test_postgresql_gives_the_same(postgres_url: str) -> None:
     first, second = judged(postgres_url, [0.1, 0.9]), judged(postgres_url, [0.7, 0.9])
     settings = ServerSettings(db=postgres_url, token=Secret("t" * 16), page_wait_seconds=60.0)

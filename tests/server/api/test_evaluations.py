@@ -62,9 +62,7 @@ def filled(store: Store) -> RunRecord:
     return store.runs.mark(run, RunStatus.FINISHED, cases=COUNT)
 
 
-@pytest.fixture(
-    params=["sqlite", pytest.param("postgres", marks=[pytest.mark.slow, pytest.mark.xdist_group("postgres")])]
-)
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.slow, pytest.mark.group("postgres")])])
 def rows(request: pytest.FixtureRequest, settings: ServerSettings) -> Iterator[Callable[..., Any]]:
     """Make a run of thirty evaluations, and give a function that lists them."""
     db = settings.db if request.param == "sqlite" else request.getfixturevalue("postgres_url")
