@@ -175,10 +175,10 @@ class Forked:
         random.seed()
         manager = self._session.config.pluginmanager
         manager.unregister(name="terminalreporter")
-        capture = manager.get_plugin("capturemanager")
+        capture: Any = manager.get_plugin("capturemanager")
         capture.stop_global_capturing()
         capture.start_global_capturing()
-        folders = self._session.config._tmp_path_factory
+        folders: pytest.TempPathFactory = self._session.config._tmp_path_factory  # type: ignore[attr-defined]
         folders._basetemp = folders.mktemp(f"worker-{self._number}-")
         manager.register(self)
 
