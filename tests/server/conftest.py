@@ -4,7 +4,7 @@
         made = client.post("/api/runs", json={"prompt": prompt, "models": ["vllm/a"]})
 
 ``client`` shows the token and asks the application in this process; ``strangers`` shows none. ``models`` is the server
-that stands for every provider. ``served`` starts a server as a program of its own.
+that stands for every provider. ``served`` starts a server in a process of its own.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -27,6 +29,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from tests.harness.warm import ROOT, Started, WarmEvenhand
 
 from evenhand.domain.secret import Secret
 from evenhand.server.app import make_app
@@ -157,6 +160,18 @@ def app(settings: ServerSettings) -> FastAPI:
     return make_app(settings)
 
 
+@pytest.fixture(scope="session")
+def document() -> dict[str, Any]:
+    """Work out the OpenAPI document, which takes longer than most tests."""
+    return make_app(ServerSettings(db="nowhere.db", token=Secret(TOKEN))).openapi()
+
+
+@pytest.fixture
+def documented(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let applications have their document already."""
+    monkeypatch.setattr(FastAPI, "openapi", lambda _: document)
+
+
 @pytest.fixture
 def client(app: FastAPI, models: Models) -> Iterator[TestClient]:
     """Ask the application with the token."""
@@ -195,45 +210,71 @@ def ended(client: TestClient) -> Callable[[str], dict[str, Any]]:
     return wait
 
 
+@pytest.fixture(scope="session")
+def warm_server() -> Iterator[WarmEvenhand]:
+    """Give a way to run `evenhand serve` without its start. Tests that use it are of the group ``server``."""
+    if not hasattr(os, "fork"):
+        yield WarmEvenhand(None)
+        return
+    folder = Path(tempfile.mkdtemp(prefix="evenhand-"))  # a socket's path has room for a hundred bytes
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.server.warm_server", str(folder / "warm")],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdin
+        assert process.stdout
+        try:
+            assert process.stdout.readline() == b"ready\n", "the warm server did not start: see above"
+            yield WarmEvenhand(folder / "warm")
+        finally:
+            process.stdin.close()
+            process.wait(60)
+            shutil.rmtree(folder)
+
+
 class Served:
     """A server in a process of its own."""
 
-    def __init__(self, folder: Path, env: Mapping[str, str], *options: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "evenhand", "serve", "--port", "0", *options],
-            cwd=folder,
-            env={**os.environ, **env},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line.startswith("Evenhand is at http"), line + (self.process.communicate()[1])
-        self.url = line.split()[-1]
-        self.said = ""
+    def __init__(self, process: Started) -> None:
+        self.process = process
+        while "\n" not in process.stdout:
+            assert is_there(process), process.stderr
+            time.sleep(0.01)
+        assert process.stdout.startswith("Evenhand is at http"), process.stdout
+        self.url = process.stdout.split()[-1]
         self.client = httpx.Client(base_url=self.url, headers=AUTH, timeout=60)
 
+    @property
+    def said(self) -> str:
+        """What it wrote for people."""
+        return self.process.stderr
+
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Send a signal, and give the exit code; ``said`` is what it wrote for people."""
+        """Send a signal, and give the exit code."""
         self.process.send_signal(number)
-        self.said = self.process.communicate(timeout=60)[1]
-        return self.process.returncode
+        return self.process.wait(60)
+
+
+def is_there(process: Started) -> bool:
+    """Tell whether a process that nobody has waited for runs."""
+    try:
+        os.kill(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @pytest.fixture
-def served(tmp_path: Path, models: Models) -> Iterator[Callable[..., Served]]:
+def served(tmp_path: Path, models: Models, warm_server: WarmEvenhand) -> Iterator[Callable[..., Served]]:
     """Start servers, which share a folder."""
-    started: list[Served] = []
+    settings = {"VLLM_BASE_URL": models.url, "EVENHAND_TOKEN": TOKEN, "EVENHAND_JUDGE": "vllm/judge"}
+    with contextlib.ExitStack() as stack:
 
-    def start(*options: str) -> Served:
-        env = {"VLLM_BASE_URL": models.url, "EVENHAND_TOKEN": TOKEN, "EVENHAND_JUDGE": "vllm/judge"}
-        started.append(Served(tmp_path, env, *options))
-        return started[-1]
+        def start(*options: str) -> Served:
+            env = {**os.environ, **settings}
+            process = warm_server.start("serve", "--port", "0", *options, cwd=tmp_path, env=env)
+            found = Served(stack.enter_context(process))
+            stack.callback(found.client.close)
+            return found
 
-    yield start
-    for one in started:
-        one.client.close()
-        if one.process.poll() is None:
-            one.process.kill()
-        one.process.communicate()
+        yield start

@@ -15,20 +15,15 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.harness.warm import WarmEvenhand
 
 from evenhand.cli.commands.serve import token_of
 
 TOKEN = "a-token-that-nobody-guesses"
 
 
-def serve(folder: Path, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run the command where it is to refuse."""
-    command = [sys.executable, "-m", "evenhand", "serve", *options]
-    whole = {**os.environ, **env}
-    return subprocess.run(command, cwd=folder, env=whole, capture_output=True, text=True, timeout=60, check=False)
-
-
 @pytest.mark.slow
+@pytest.mark.group("server")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
 def test_a_server_ends_soon_though_somebody_watches_a_run_and_the_run_can_be_resumed(
     served: Callable[..., Any], models: Any, number: signal.Signals
@@ -82,26 +77,23 @@ def test_a_server_ends_soon_though_somebody_watches_a_run_and_the_run_can_be_res
 
 @pytest.mark.slow
 def test_a_token_is_made_for_its_owner_and_stays(tmp_path: Path) -> None:
-    def started(*options: str) -> tuple[str, int]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "evenhand", "serve", "--port", "0", *options],
-            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert process.stdout is not None
-        address = process.stdout.readline().split()[-1]
-        token = (tmp_path / ".evenhand/token").read_text().strip()
-        headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
-        status = httpx.post(f"{address}/api/check-schema", content=b"{}", headers=headers, timeout=60).status_code
-        process.terminate()
-        process.communicate(timeout=60)
-        return token, status
-
-    first, second = started(), started()
+    """The first server is a program as its users start it; all others here are forks of one that is loaded."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evenhand", "serve", "--port", "0"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    address = process.stdout.readline().split()[-1]
+    token = (tmp_path / ".evenhand/token").read_text().strip()
+    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+    status = httpx.post(f"{address}/api/check-schema", content=b"{}", headers=headers, timeout=60).status_code
+    process.terminate()
+    process.communicate(timeout=60)
 
     mode = stat.S_IMODE((tmp_path / ".evenhand/token").stat().st_mode)
-    assert first == second
-    assert first[1] == 200
-    assert (len(first[0]) >= 40, mode) == (True, 0o600)
+    assert (status, process.returncode) == (200, 0)
+    assert (len(token) >= 40, mode) == (True, 0o600)
+    assert token_of(str(tmp_path / ".evenhand/token")) == token
 
 
 def test_git_leaves_the_token_alone_wherever_the_database_is(tmp_path: Path) -> None:
@@ -113,13 +105,17 @@ def test_git_leaves_the_token_alone_wherever_the_database_is(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_what_cannot_be_served_is_refused_with_a_message(tmp_path: Path) -> None:
-    public = serve(tmp_path, "--host", "0.0.0.0")
-    short = serve(tmp_path, "--host", "0.0.0.0", EVENHAND_TOKEN="short")
+@pytest.mark.group("server")
+def test_what_cannot_be_served_is_refused_with_a_message(tmp_path: Path, warm_server: WarmEvenhand) -> None:
+    def serve(*options: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return warm_server.run("serve", *options, cwd=tmp_path, env={**os.environ, **env})
+
+    public = serve("--host", "0.0.0.0")
+    short = serve("--host", "0.0.0.0", EVENHAND_TOKEN="short")
     (tmp_path / "open").write_text(TOKEN)
     (tmp_path / "open").chmod(0o644)
-    readable = serve(tmp_path, "--token-file", "open")
-    elsewhere = serve(tmp_path, "--host", "192.0.2.1", EVENHAND_TOKEN=TOKEN)
+    readable = serve("--token-file", "open")
+    elsewhere = serve("--host", "192.0.2.1", EVENHAND_TOKEN=TOKEN)
 
     assert [one.returncode for one in (public, short, readable, elsewhere)] == [2, 2, 2, 2]
     assert "set EVENHAND_TOKEN" in public.stderr
@@ -130,6 +126,7 @@ def test_what_cannot_be_served_is_refused_with_a_message(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.group("server")
 def test_a_server_for_others_says_how_they_reach_it(served: Callable[..., Any]) -> None:
     nameless, named = served("--host", "0.0.0.0"), served("--host", "0.0.0.0", "--allow-host", "evals.example")
 
@@ -143,7 +140,11 @@ def test_a_server_for_others_says_how_they_reach_it(served: Callable[..., Any]) 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "uvicorn.py").write_text("raise ModuleNotFoundError('no', name='uvicorn')")
 
-    done = serve(tmp_path, PYTHONPATH=str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-m", "evenhand", "serve"],
+        cwd=tmp_path, env=dict(os.environ) | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
 
     assert done.returncode == 2
     assert "pip install 'evenhand[web]'" in done.stderr

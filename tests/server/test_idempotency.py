@@ -220,6 +220,7 @@ def test_a_key_that_is_none_is_refused(client: TestClient, prompt: str, key: str
 
 
 @pytest.mark.slow
+@pytest.mark.group("server")
 def test_after_a_kill_the_same_key_gives_the_same_run_which_goes_on(served: Callable[..., Any], models: Any) -> None:
     models.may_answer.clear()
     server = served()

@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 
+@pytest.mark.usefixtures("documented")
 @pytest.mark.parametrize(
     "path", ["/", "/prompts", "/prompts/new", "/io", "/static/app.css", "/api/health", "/api/prompts", "/api/openapi.json", "/nobody"]
 )  # fmt: skip
@@ -20,6 +21,7 @@ def test_head_returns_the_headers_of_get(client: TestClient, path: str) -> None:
     assert head.headers["content-length"] == whole.headers["content-length"]
 
 
+@pytest.mark.group("server")
 def test_head_of_a_stream_ends(served: Callable[..., Any], models: Any) -> None:
     server = served()
     made = server.client.post("/api/prompts", json={"name": "p", "evaluation_criteria": "Right"}).json()["id"]
@@ -100,9 +102,7 @@ def test_when_too_many_runs_wait_the_next_is_told_to(
     assert answers[-1].json()["title"] == "Too many runs"
 
 
-def test_the_document_names_what_every_route_may_return(client: TestClient) -> None:
-    document = client.get("/api/openapi.json").json()
-
+def test_the_document_names_what_every_route_may_return(document: dict[str, Any]) -> None:
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             assert {"405", "421", "503"} <= operation["responses"].keys(), (method, path)

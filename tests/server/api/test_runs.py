@@ -329,6 +329,7 @@ def test_models_are_listed_and_no_key_is_told(client: TestClient, monkeypatch: p
     assert "sk-very-secret" not in answer.text
 
 
+@pytest.mark.usefixtures("documented")
 def test_the_page_about_the_api_names_every_route(client: TestClient) -> None:
     page = client.get("/api/docs").text
     document = client.get("/api/openapi.json").json()
