@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
+from tests.engine.preloaded import preloaded
+
+ToldBy: TypeAlias = Callable[[str], Any]
 
 # Many, and together they take a while.
 pytestmark = pytest.mark.slow
@@ -53,13 +56,17 @@ print(json.dumps({
 """
 
 
-def told_by(script: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.stderr == ""
-    return json.loads(done.stdout)
+@pytest.fixture(scope="module")
+def told_by() -> Iterator[ToldBy]:
+    """Return a function that runs a script, in a process that has loaded nothing of OpenTelemetry before."""
+    with preloaded("evenhand.engine.execution", "evenhand.drive.run_program", "evenhand.evaluators.prompt") as run:
+
+        def told_by(script: str) -> Any:
+            done = run(script)
+            assert done.stderr == ""
+            return json.loads(done.stdout)
+
+        yield told_by
 
 
 def named(told: Any, name: str) -> list[Any]:
@@ -68,7 +75,7 @@ def named(told: Any, name: str) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def told() -> Any:
+def told(told_by: ToldBy) -> Any:
     """What was emitted with the usual settings."""
     return told_by(JUDGING + WITH_SDK)
 
@@ -108,7 +115,7 @@ def test_events_belong_to_the_span_in_which_the_run_was_made(told: Any) -> None:
     assert told["in_the_span"]
 
 
-def test_what_the_judge_wrote_is_told_only_where_that_is_wanted() -> None:
+def test_what_the_judge_wrote_is_told_only_where_that_is_wanted(told_by: ToldBy) -> None:
     script = JUDGING + WITH_SDK.replace(
         "    run = judge()\n",
         """
@@ -124,13 +131,13 @@ def test_what_the_judge_wrote_is_told_only_where_that_is_wanted() -> None:
     assert explained == [None, None, None, None, "It says so.", "It says so.", "It says so."]
 
 
-def test_without_opentelemetry_nothing_of_it_is_imported() -> None:
+def test_without_opentelemetry_nothing_of_it_is_imported(told_by: ToldBy) -> None:
     script = JUDGING + "judge(); print(json.dumps([name for name in sys.modules if name.startswith('opentelemetry')]))"
 
     assert told_by(script) == []
 
 
-def test_where_no_provider_is_set_nothing_is_emitted() -> None:
+def test_where_no_provider_is_set_nothing_is_emitted(told_by: ToldBy) -> None:
     script = """
 import json
 import opentelemetry._logs
@@ -142,7 +149,7 @@ print(json.dumps(telemetry.current() is None))
     assert told_by(script) is True
 
 
-def test_an_exporter_that_fails_does_not_end_the_run() -> None:
+def test_an_exporter_that_fails_does_not_end_the_run(told_by: ToldBy) -> None:
     script = (
         JUDGING
         + """
@@ -348,7 +355,7 @@ print(json.dumps(told()))
     assert reply["parts"] == [{"type": "text", "content": '{"score": 1, "reasoning": "Fine."}'}]
 
 
-def test_a_tracer_that_fails_does_not_end_the_run() -> None:
+def test_a_tracer_that_fails_does_not_end_the_run(told_by: ToldBy) -> None:
     script = (
         JUDGING
         + """
@@ -379,7 +386,7 @@ print(json.dumps([run.status, heard]))
     assert heard == ["OpenTelemetry refused a span or an event; no more of them are made"] * 2
 
 
-def test_a_run_without_opentelemetry_uses_the_plain_runner() -> None:
+def test_a_run_without_opentelemetry_uses_the_plain_runner(told_by: ToldBy) -> None:
     script = """
 import json
 from evenhand.drive import telemetry

@@ -13,7 +13,6 @@ import json
 import os
 import pickle
 import re
-import subprocess
 import sys
 import threading
 import traceback
@@ -25,6 +24,7 @@ from urllib.parse import quote, unquote_to_bytes
 import pytest
 from fastapi.testclient import TestClient
 from openai import OpenAI
+from tests.engine.preloaded import RunScript, preloaded
 from tests.harness.warm import WarmEvenhand
 
 from evenhand import Case, PromptEvaluator, create_llm_as_judge
@@ -307,23 +307,27 @@ print("\\n".join(span.to_json() for span in spans.get_finished_spans()))
 """
 
 
+@pytest.fixture(scope="module")
+def script() -> Iterator[RunScript]:
+    with preloaded("evenhand.engine.execution", "evenhand.drive.run_program", "evenhand.evaluators.prompt") as run:
+        yield run
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["reply", "500"])
 def test_nor_is_it_in_a_span_or_an_event_of_opentelemetry_with_contents(
-    tmp_path: Path, telltale: int, monkeypatch: pytest.MonkeyPatch, mode: str
+    tmp_path: Path, telltale: int, monkeypatch: pytest.MonkeyPatch, script: RunScript, mode: str
 ) -> None:
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
     write_suite(tmp_path, telltale)
     Telltale.mode = mode
 
-    done = subprocess.run(
-        [sys.executable, "-c", TELEMETRY], cwd=tmp_path, capture_output=True, timeout=300, check=False
-    )
+    done = script(TELEMETRY, cwd=tmp_path)
 
-    assert done.stdout.count(b"gen_ai.evaluation.result") == 8, done.stderr.decode()
-    assert b"***" in done.stdout
-    assert b'"gen_ai.input.messages"' in done.stdout
-    assert found_in(done.stdout + done.stderr) == []
+    assert done.stdout.count("gen_ai.evaluation.result") == 8, done.stderr
+    assert "***" in done.stdout
+    assert '"gen_ai.input.messages"' in done.stdout
+    assert found_in((done.stdout + done.stderr).encode()) == []
 
 
 def clients(port: int) -> dict[str, Callable[[], Any]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from tests.engine.preloaded import RunScript, preloaded
 
 from evenhand.domain.errors import ConfigError, RunNotFoundError, StoreError
 from evenhand.domain.run import RunStatus
@@ -151,21 +151,26 @@ sys.exit(main())
 """
 
 
+@pytest.fixture(scope="module")
+def script() -> Iterator[RunScript]:
+    with preloaded("evenhand.cli.main", "evenhand.cli.runs.finish", "evenhand.store.store") as run:
+        yield run
+
+
 @pytest.fixture
-def denied(tmp_path: Path, path: Path) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+def denied(tmp_path: Path, path: Path, script: RunScript) -> Iterator[Callable[..., CompletedProcess[str]]]:
     """Run a command on a copy of the database that may only be read, in a folder that may only be read."""
     there = tmp_path / "denied"
     there.mkdir()
 
-    def run(*args: str, file: int = 0o444, folder: int = 0o555) -> subprocess.CompletedProcess[str]:
+    def run(*args: str, file: int = 0o444, folder: int = 0o555) -> CompletedProcess[str]:
         there.chmod(0o755)
         for one in path.parent.glob("runs.db*"):
             (there / one.name).unlink(missing_ok=True)
             shutil.copy(one, there / one.name)
             (there / one.name).chmod(file)
         there.chmod(folder)
-        command = [sys.executable, "-c", READ, *args, "--db", str(there / "runs.db")]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return script(READ, *args, "--db", str(there / "runs.db"))
 
     yield run
     there.chmod(0o755)
@@ -174,7 +179,7 @@ def denied(tmp_path: Path, path: Path) -> Iterator[Callable[..., subprocess.Comp
 @pytest.mark.slow
 @pytest.mark.parametrize(("file", "folder"), [(0o444, 0o555), (0o444, 0o777), (0o666, 0o555)])
 def test_a_file_or_a_folder_without_rights_to_write_is_read(
-    denied: Callable[..., subprocess.CompletedProcess[str]], file: int, folder: int
+    denied: Callable[..., CompletedProcess[str]], file: int, folder: int
 ) -> None:
     listed = denied("runs", "list", file=file, folder=folder)
     shown = denied("report", file=file, folder=folder)
@@ -190,7 +195,7 @@ def test_a_file_or_a_folder_without_rights_to_write_is_read(
 
 @pytest.mark.slow
 def test_commits_that_are_not_in_the_file_yet_are_read_or_missed_aloud(
-    denied: Callable[..., subprocess.CompletedProcess[str]], path: Path, made: Any
+    denied: Callable[..., CompletedProcess[str]], path: Path, made: Any
 ) -> None:
     writer = open_store(str(path))
     made.run(writer, cases=1, name="newer")
