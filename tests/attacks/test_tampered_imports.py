@@ -54,8 +54,9 @@ Path_ = tuple[Any, ...]
 TOKEN: Final = "a-token-that-nobody-guesses"
 SEED: Final = 20_240_229
 ORDINARY, LONG = 40, 150
-# Each reader of a ranking works it out anew.
+# Each reader of a ranking works it out anew, from so many draws of what is possible, instead of 200.
 RANKINGS: Final = 12
+DRAWS: Final = 20
 DEEP: Any = json.loads("[" * 200 + "]" * 200)
 RAW: Final = {"huge": "1" + "0" * 400, "infinite": "1e999", "nan": "NaN"}
 
@@ -460,7 +461,8 @@ class Readers:
 @pytest.fixture(scope="module")
 def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Readers]:
     made = Readers(tmp_path_factory.mktemp("tampered"))
-    with made.client:
+    with made.client, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evenhand.profiles.ranking.fit.DRAWS", DRAWS)
         yield made
     made.close()
 
@@ -475,17 +477,17 @@ def test_a_run_as_it_was_exported_is_read_by_everybody(readers: Readers, kind: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [0.2, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"])
+@pytest.mark.parametrize("part", [0.1, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_that_was_tampered_with_is_refused_or_read(readers: Readers, kind: str, part: float) -> None:
     tamper(readers, kind, round(part * (RANKINGS if "ranking" in kind else ORDINARY)))
 
 
-# Every fourth in quick tests: neighbours are read by the same reader.
+# Every eighth in quick tests: neighbours are read by the same reader.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "what",
-    [pytest.param(what, marks=[] if number % 4 == 0 else [pytest.mark.long]) for number, what in enumerate(TOGETHER)],
+    [pytest.param(what, marks=[] if number % 8 == 0 else [pytest.mark.long]) for number, what in enumerate(TOGETHER)],
 )
 def test_a_run_that_contradicts_itself_is_refused_or_read(readers: Readers, what: str) -> None:
     kind = "audit" if "audit" in what else "ranking" if "groups" in what or "order" in what else "suite"
