@@ -41,21 +41,27 @@ def weighted(rankings: list[Ranking], count: int) -> tuple[NDArray[np.float64], 
     return means, np.sqrt(share @ (points - means) ** 2)
 
 
+A_PAIR = [Ranking((0, 1), (0.5, -0.5)), Ranking((0, 1), (-0.5, 0.5)), Ranking((1, 0), (0.5, -0.5), 0.4)]
+GROUPS = [Ranking((0, 1, 2), SLOTS), Ranking((0, 2, 1), SLOTS[::-1]), Ranking((2, 0, 1), (0.0, 0.5, -0.5))]
+CONSISTENT = [Ranking((0, 1, 2), SLOTS), Ranking((0, 1, 2), SLOTS[::-1]), Ranking((0, 1), (-0.5, 0.5), 0.5)]
+BY_POSITION = [Ranking((0, 1), (0.5, -0.5)), Ranking((1, 0), (0.5, -0.5)), Ranking((2, 1), (0.5, -0.5))]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "rankings",
+    ("rankings", "draws"),
     [
-        [Ranking((0, 1), (0.5, -0.5)), Ranking((0, 1), (-0.5, 0.5)), Ranking((1, 0), (0.5, -0.5), 0.4)],
-        [Ranking((0, 1, 2), SLOTS), Ranking((0, 2, 1), SLOTS[::-1]), Ranking((2, 0, 1), (0.0, 0.5, -0.5))],
-        [Ranking((0, 1, 2), SLOTS), Ranking((0, 1, 2), SLOTS[::-1]), Ranking((0, 1), (-0.5, 0.5), 0.5)],
-        [Ranking((0, 1), (0.5, -0.5)), Ranking((1, 0), (0.5, -0.5)), Ranking((2, 1), (0.5, -0.5))],
+        pytest.param(GROUPS, 1500, id="groups-sample"),
+        pytest.param(A_PAIR, 3000, id="a pair", marks=pytest.mark.long),
+        pytest.param(GROUPS, 3000, id="groups", marks=pytest.mark.long),
+        pytest.param(CONSISTENT, 3000, id="without a contradiction", marks=pytest.mark.long),
+        pytest.param(BY_POSITION, 3000, id="by position", marks=pytest.mark.long),
     ],
-    ids=["a pair", "groups", "without a contradiction", "by position"],
 )
-def test_draws_have_the_mean_and_the_spread_of_what_is_possible(rankings: list[Ranking]) -> None:
+def test_draws_have_the_mean_and_the_spread_of_what_is_possible(rankings: list[Ranking], draws: int) -> None:
     count = 1 + max(max(ranking.members) for ranking in rankings)
 
-    points = drawn(Rankings.of(rankings, count), 3000)
+    points = drawn(Rankings.of(rankings, count), draws)
 
     means, deviations = weighted(rankings, count)
     assert points.mean(axis=0) == pytest.approx(means, abs=0.15 * deviations.max())
