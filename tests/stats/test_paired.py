@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.by_chance import at_least, at_most
 
 from evenhand.domain.paired_difference import PairedDifference
@@ -90,7 +90,14 @@ def test_equal_clusters_are_compared_by_their_means() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("gained", "lost"), [(0.1, 0.1), (0.2, 0.2), (0.3, 0.1), (0.2, 0.05), (0.15, 0.0)])
+@pytest.mark.parametrize(
+    ("gained", "lost"),
+    [
+        (0.1, 0.1),
+        (0.2, 0.05),
+        *(pytest.param(*chances, marks=pytest.mark.long) for chances in ((0.2, 0.2), (0.3, 0.1), (0.15, 0.0))),
+    ],
+)
 def test_the_interval_for_shares_covers_as_often_as_it_says(gained: float, lost: float) -> None:
     n = 30
     covered = wrong = 0.0
@@ -156,7 +163,7 @@ def test_many_changes_and_few_have_nearly_the_same_detectable_difference_where_t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [8, 20, 100])
+@pytest.mark.parametrize("n", [8, 20, pytest.param(100, marks=pytest.mark.long)])
 @pytest.mark.parametrize("noise", [0.0, 0.005])
 def test_many_small_wins_do_not_hide_a_few_large_losses(n: int, noise: float) -> None:
     chance = random.Random(8)
@@ -273,12 +280,14 @@ PAIRS = st.lists(st.tuples(UNIT, UNIT, st.sampled_from([None, None, "a", "b", "c
 
 
 @pytest.mark.slow
+@settings(max_examples=30)
 @given(PAIRS)
 def test_the_order_of_the_cases_does_not_move_a_digit(pairs: list[Pair]) -> None:
     assert compared(pairs) == compared(sorted(pairs, key=repr))
 
 
 @pytest.mark.slow
+@settings(max_examples=30)
 @given(PAIRS)
 def test_turned_around_everything_is_turned_around(pairs: list[Pair]) -> None:
     found = compared(pairs)
@@ -293,6 +302,7 @@ def test_turned_around_everything_is_turned_around(pairs: list[Pair]) -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=30)
 @given(PAIRS)
 def test_the_interval_holds_the_difference_and_ends_where_differences_do(pairs: list[Pair]) -> None:
     found = compared(pairs)
