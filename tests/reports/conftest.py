@@ -81,6 +81,6 @@ class Made:
         return Attempt(kind="reply", raw=raw, **rest)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def made() -> Made:
     return Made()

@@ -142,18 +142,31 @@ def test_a_missing_answer_is_not_an_empty_one() -> None:
     assert "Answer, A Answer, B Paris" in page
 
 
+SPOKEN = [text for text in HOSTILE if "\ud800" not in text and "\0" not in text]
+
+
+@pytest.fixture(scope="module")
+def plain() -> Page:
+    """A comparison in which nobody says anything hostile."""
+    return Page(comparison_html(compare(judged(*["a b"] * 6), judged(*["a Paris b"] * 6))))
+
+
+# Every fifth in quick tests: all come through the same places.
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "said", [text for text in HOSTILE if "\ud800" not in text and "\0" not in text], ids=lambda text: f"{text!a:.30}"
+    "said",
+    [
+        pytest.param(text, marks=[] if place % 5 == 0 else [pytest.mark.long], id=f"{text!a:.30}")
+        for place, text in enumerate(SPOKEN)
+    ],
 )
-def test_hostile_texts_are_only_text(said: str) -> None:
+def test_hostile_texts_are_only_text(plain: Page, said: str) -> None:
     def made(answer: str) -> Run:
         cases = [
             Case(id=f"{n} {said}", question=said, candidate_answer=answer, reference_answer=said) for n in range(6)
         ]
         return evaluate(cases, Contains(name=said, value="Paris"), store=None, name=said)
 
-    plain = Page(comparison_html(compare(judged(*["a b"] * 6), judged(*["a Paris b"] * 6))))
     page = Page(comparison_html(compare(made(f"{said} b"), made(f"{said} Paris b"))))
 
     assert {name for name, _ in page.elements} <= {name for name, _ in plain.elements} | {"strong", "br"}

@@ -121,19 +121,29 @@ def shown(said: str) -> str:
     return "".join(chr(0x2400 + ord(one)) if ord(one) < 32 and one not in "\t\n" else one for one in told)
 
 
+@pytest.fixture(scope="module")
+def harmless(made: Any) -> Page:
+    return page(full_of(made, "harmless"))
+
+
+@pytest.fixture(scope="module")
+def harmless_fragment(made: Any) -> Page:
+    return Page(fragment_html(full_of(made, "harmless")))
+
+
 @pytest.mark.parametrize("said", HOSTILE)
-def test_no_text_becomes_markup(made: Any, said: str) -> None:
+def test_no_text_becomes_markup(made: Any, harmless: Page, said: str) -> None:
     hostile = page(full_of(made, said))
 
-    assert hostile.skeleton == page(full_of(made, "harmless")).skeleton
+    assert hostile.skeleton == harmless.skeleton
     assert hostile.text.count(shown(said)) > 40
 
 
 @pytest.mark.parametrize("said", HOSTILE)
-def test_no_text_becomes_markup_in_a_notebook(made: Any, said: str) -> None:
+def test_no_text_becomes_markup_in_a_notebook(made: Any, harmless_fragment: Page, said: str) -> None:
     hostile = Page(fragment_html(full_of(made, said)))
 
-    assert hostile.skeleton == Page(fragment_html(full_of(made, "harmless"))).skeleton
+    assert hostile.skeleton == harmless_fragment.skeleton
     assert shown(said) in hostile.text
 
 
@@ -366,13 +376,15 @@ def many(made: Any, count: int) -> Report:
     return replace(report, results=results, summary=summarize(results()))
 
 
-def test_cases_that_cannot_be_opened_are_counted(made: Any) -> None:
-    total = MOST_DETAILED + 50
+@pytest.mark.parametrize("most", [100, pytest.param(MOST_DETAILED, marks=pytest.mark.long)])
+def test_cases_that_cannot_be_opened_are_counted(made: Any, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(table, "MOST_DETAILED", most)
+    total = most + 50
 
     source = written(many(made, total))
 
-    assert source.count('<div class="about">') == MOST_DETAILED
-    assert f"2,000 of {total:,} cases can be opened, errors and fails before others; of the other 50" in source
+    assert source.count('<div class="about">') == most
+    assert f"{most:,} of {total:,} cases can be opened, errors and fails before others; of the other 50" in source
     assert f"Details of case-{total}<" in source
     assert f"Details of case-{total - 1}<" not in source
 
