@@ -138,8 +138,8 @@ def report(store: Store, run: RunRecord) -> str:
 @pytest.mark.parametrize(
     ("error", "done", "step"),
     [
-        ("database or disk is full", False, 7),
-        ("the connection is gone", True, 7),
+        ("database or disk is full", False, 13),
+        ("the connection is gone", True, 13),
         pytest.param("database or disk is full", False, 1, marks=pytest.mark.long),
         pytest.param("the connection is gone", True, 1, marks=pytest.mark.long),
         pytest.param("disk I/O error", False, 5, marks=pytest.mark.long),

@@ -113,12 +113,12 @@ class After:
 # Outages
 
 
-@pytest.mark.parametrize("way", ["nobody listens", "HTTP 503", "HTTP 500"])
+@pytest.mark.parametrize("way", ["nobody listens", "HTTP 503", pytest.param("HTTP 500", marks=pytest.mark.long)])
 def test_a_provider_that_is_gone_for_a_while_costs_no_case(
     vanishing: Start, responding: Respond, store: Store, tmp_path: Path, way: str
 ) -> None:
     provider = vanishing(lambda text: responding(judged(text)))
-    job = job_of(provider, 400)
+    job = job_of(provider, 120)
     undisturbed = run_all(open_store(str(tmp_path / "calm.db")), job)
     told: list[Outage] = []
 
@@ -135,10 +135,10 @@ def test_a_provider_that_is_gone_for_a_while_costs_no_case(
                 provider.come_back()
             provider.respond = lambda text: responding(judged(text))
 
-    run = run_all(store, job, observers=[After(150, go)], tell=come_back)
+    run = run_all(store, job, observers=[After(50, go)], tell=come_back)
 
     assert run.status is RunStatus.FINISHED
-    assert statuses(store, run) == ["scored"] * 400
+    assert statuses(store, run) == ["scored"] * 120
     assert [one.lasted is None for one in told] == [True, False]
     assert str(told[0]).startswith("openai/judge does not answer (")
     assert str(told[0]).endswith("; pausing, and retrying for up to 10 min")
@@ -150,7 +150,7 @@ def test_a_provider_that_is_gone_for_a_while_costs_no_case(
     assert report(store, run) == report(calm, undisturbed)
     calm.close()
     if way != "nobody listens":  # those that reached nobody were not counted there
-        assert requests(store, run) == len(provider.asked) - 400
+        assert requests(store, run) == len(provider.asked) - 120
 
 
 def test_a_run_stops_when_the_provider_does_not_come_back_and_goes_on_when_it_has(
@@ -304,9 +304,19 @@ def test_a_case_that_always_breaks_the_server_is_that_cases_error(
 PLACES = {"in the middle": {4, 5, 6}, "the first": {0, 1, 2}, "the last": {7, 8, 9}, "nearly all": set(range(1, 10))}
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
-@pytest.mark.parametrize("concurrency", [1, 4])
-@pytest.mark.parametrize("refused", PLACES.values(), ids=PLACES.keys())
+# Of all ways, those in quick tests have each place with each concurrency, and each status several times.
+REFUSED = [
+    pytest.param(
+        refused, concurrency, status,
+        id=f"{where}-{concurrency}-{status}", marks=[] if number % 3 == number // 3 % 3 else [pytest.mark.long],
+    )
+    for number, ((where, refused), concurrency, status) in enumerate(
+        itertools.product(PLACES.items(), (1, 4), (401, 403, 404))
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("refused", "concurrency", "status"), REFUSED)
 def test_cases_that_are_refused_for_their_own_sake_are_errors_and_the_run_ends(
     vanishing: Start, responding: Respond, store: Store, refused: set[int], concurrency: int, status: int
 ) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -552,6 +552,17 @@ HOSTILE_DOCUMENTS: dict[str, tuple[Json, str]] = {
     "long text": ({"type": "number"}, json.dumps("x" * 5_000_000)),
 }
 
+# What takes half a second or more of work, or what a neighbour in quick tests is like.
+COSTLY = {
+    "factorial by ids", "a large automaton", "options by items", "unique objects", "doubling on the way down",
+    "catastrophic with look-around", "alternatives that overlap", "large numbers",
+}  # fmt: skip
+
+
+def costly_ones_later(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=[pytest.mark.long] if name in COSTLY else []) for name in names]
+
+
 # It forks for each answer: to start Python and load Evenhand takes longer than most of them.
 IN_ITS_OWN_PROCESS = """
 import json, os, sys
@@ -594,7 +605,7 @@ def evaluated_in_its_own_process() -> Iterator[Evaluated]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HOSTILE_SCHEMAS)
+@pytest.mark.parametrize("name", costly_ones_later(HOSTILE_SCHEMAS))
 def test_a_hostile_schema_ends_as_an_error_and_soon(name: str, evaluated_in_its_own_process: Evaluated) -> None:
     schema, value = HOSTILE_SCHEMAS[name]
 
@@ -606,7 +617,7 @@ def test_a_hostile_schema_ends_as_an_error_and_soon(name: str, evaluated_in_its_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HOSTILE_DOCUMENTS)
+@pytest.mark.parametrize("name", costly_ones_later(HOSTILE_DOCUMENTS))
 def test_a_hostile_document_is_judged_and_soon(name: str, evaluated_in_its_own_process: Evaluated) -> None:
     schema, answer = HOSTILE_DOCUMENTS[name]
 
