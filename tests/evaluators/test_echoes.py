@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evenhand.domain.errors import ContractError
 from evenhand.evaluators.echoes import MAX_QUOTING, MOST_SEARCHES, Echoes, bare, unescaped
@@ -36,6 +36,7 @@ def spelt(draw: Any) -> str:
 
 
 @pytest.mark.slow
+@settings(max_examples=50)
 @given(spelt(), st.lists(st.tuples(noise, noise, st.booleans()), max_size=6), noise, noise)
 def test_every_object_of_the_prompt_quoted_word_for_word_is_an_echo_wherever_it_stands(
     text: str, around: list[tuple[str, str, bool]], before: str, after: str

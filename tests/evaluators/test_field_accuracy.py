@@ -316,7 +316,7 @@ def right_and_wrong(one: Any, other: Any) -> tuple[int, int]:
 
 
 @given(st.lists(items, min_size=1, max_size=4), st.lists(items, min_size=1, max_size=4))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_no_other_pairing_has_more_right(expected: list[Any], answer: list[Any]) -> None:
     found = FieldComparison((), list_mode="unordered", others=True, extra_keys=False).compare(expected, answer)
 
@@ -333,7 +333,7 @@ def test_no_other_pairing_has_more_right(expected: list[Any], answer: list[Any])
 
 
 @given(st.lists(items, max_size=5), st.lists(items, max_size=5), modes, st.randoms())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_the_score_does_not_depend_on_the_order_of_the_items(
     expected: list[Any], answer: list[Any], mode: Any, chance: Any
 ) -> None:
@@ -356,9 +356,9 @@ def test_the_order_within_the_items_does_not_matter_either() -> None:
 
 @pytest.mark.slow
 def test_long_lists_of_plain_values_are_paired_by_what_they_are() -> None:
-    many = [str(number) for number in range(20_000)]
+    many = [str(number) for number in range(5_000)]
 
-    assert score({"tags": many}, {"tags": [*many[:0:-1], "other"]}, list_mode="unordered") == 19_999 / 20_000
+    assert score({"tags": many}, {"tags": [*many[:0:-1], "other"]}, list_mode="unordered") == 4_999 / 5_000
 
 
 @pytest.mark.parametrize("mode", ["unordered", "subset", "superset"])

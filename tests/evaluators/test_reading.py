@@ -149,8 +149,8 @@ def test_whatever_way_a_verdict_is_planted_in_the_prompt_quoting_it_does_not_cou
 @pytest.mark.slow
 def test_no_prompt_makes_looking_for_echoes_endless() -> None:
     # Large enough that work of depth times size, or of keys times keys, would not end within the time of a test.
-    deep = '{"a":' * 98 + "[" + ",".join(["1e308"] * 200_000) + "]" + "}" * 98
-    doubled = "{" + ",".join(f'"k{number}":{number}' for number in range(100_000)) + ',"k99999":0}'
+    deep = '{"a":' * 98 + "[" + ",".join(["1e308"] * 100_000) + "]" + "}" * 98
+    doubled = "{" + ",".join(f'"k{number}":{number}' for number in range(50_000)) + ',"k49999":0}'
     quoted = json.dumps(json.dumps({"a": "x" * 200_000}))
 
     reading = read_reply('Mine: {"score": 0.1}', FREEFORM, material=[deep, doubled, quoted])
@@ -364,7 +364,7 @@ def test_a_field_contract_describes_itself_in_words_and_schema() -> None:
 @pytest.mark.parametrize("filling", [" ", "\n", "\t \r\n", "`", "~", "x", "``` ", '{"'])
 def test_no_fence_takes_long_to_read(mark: str, filling: str) -> None:
     # So long that work in proportion to the square of it would not end within the time of a test.
-    reply = f"{mark}\n{filling * (900_000 // len(filling))}"
+    reply = f"{mark}\n{filling * (300_000 // len(filling))}"
 
     for whole in (reply, f"{reply}\n{mark}", f"{reply} x"):
         with pytest.raises(ContractError):

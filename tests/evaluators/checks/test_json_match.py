@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evenhand import Case, Evaluation, JsonMatch, Status, Verdict
 from evenhand.domain.errors import ConfigError
@@ -194,6 +194,7 @@ def test_a_score_is_whole_exactly_when_nothing_is_missed(
 
 
 @pytest.mark.slow
+@settings(max_examples=40)
 @given(st.lists(json_values, max_size=5), st.randoms())
 def test_the_order_of_an_unordered_list_does_not_matter(items: list[Any], chance: Any) -> None:
     shuffled = list(items)

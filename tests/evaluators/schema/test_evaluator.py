@@ -204,7 +204,7 @@ def test_a_large_answer_is_checked_in_a_process_of_its_own() -> None:
 
 @pytest.mark.slow
 def test_an_answer_with_too_many_errors_to_list_is_wrong_all_the_same() -> None:
-    evaluation = judged(json.dumps([1] * 1_000_000), {"items": {"type": "string"}})
+    evaluation = judged(json.dumps([1] * 400_000), {"items": {"type": "string"}})
 
     assert (evaluation.status, evaluation.score) == (Status.SCORED, 0.0)
     assert evaluation.misses == ("$: the value is not valid, and has more errors than could be listed",)
@@ -273,7 +273,7 @@ def test_a_schema_with_long_texts_is_applied_apart_where_many_errors_would_repea
 
 def test_long_keys_do_not_multiply_when_a_schema_is_compiled() -> None:
     schema: dict[str, Any] = {
-        "properties": {"k" * 400_000: {"properties": {f"a{number}": {} for number in range(3000)}}}
+        "properties": {"k" * 400_000: {"properties": {f"a{number}": {} for number in range(1000)}}}
     }
 
     tracemalloc.start()
