@@ -145,7 +145,7 @@ def test_numbers_of_a_decided_run_have_no_intervals(store: Store, judging: Judgi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("calls", [1, 5, 20])
+@pytest.mark.parametrize("calls", [pytest.param(1, marks=pytest.mark.long), 5, 20])
 def test_a_run_that_is_stopped_again_and_again_decides_the_same(
     store: Store, judging: Judging, made: Any, calls: int
 ) -> None:

@@ -152,7 +152,7 @@ class Live:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "examples", [pytest.param(50, id="sample"), pytest.param(500, id="all", marks=pytest.mark.sweep)]
+    "examples", [pytest.param(25, id="sample"), pytest.param(500, id="all", marks=pytest.mark.sweep)]
 )
 def test_whatever_comes_in_whichever_order_the_overview_is_that_of_a_full_pass(examples: int) -> None:
     @settings(deadline=None, max_examples=examples)

@@ -135,7 +135,7 @@ class Runs:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(STEPS)
 def test_after_anything_that_may_happen_to_a_run_its_numbers_are_those_of_its_rows(
     steps: list[tuple[Any, ...]],
@@ -161,7 +161,7 @@ def test_after_anything_that_may_happen_to_a_run_its_numbers_are_those_of_its_ro
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(STEPS)
 def test_scores_from_columns_are_those_of_the_whole_results(steps: list[tuple[Any, ...]]) -> None:
     runs = Runs()

@@ -207,7 +207,7 @@ def check_all(
 @pytest.mark.parametrize(
     ("seeds", "least"),
     [
-        pytest.param(range(120), 12, id="sample"),
+        pytest.param(range(40), 4, id="sample"),
         pytest.param(range(3200), 320, id="all", marks=pytest.mark.sweep),
     ],
 )
@@ -226,7 +226,7 @@ WITHIN_THE_LOG: Final = tuple(one for one in DAMAGES if one is not truncate)
 @pytest.mark.parametrize(
     ("seeds", "least"),
     [
-        pytest.param(range(60), 20, id="sample"),
+        pytest.param(range(24), 8, id="sample"),
         pytest.param(range(1060), 320, id="all", marks=pytest.mark.sweep),
     ],
 )

@@ -116,7 +116,7 @@ def test_a_migration_that_fails_leaves_the_old_version(url: str, made: Any, wron
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("survived", [1, 2, 3, 4])
+@pytest.mark.parametrize("survived", [2, *(pytest.param(one, marks=pytest.mark.long) for one in (1, 3, 4))])
 def test_a_process_killed_within_a_migration_leaves_the_old_version(
     url: str, made: Any, within: Callable[..., subprocess.Popen[str]], survived: int
 ) -> None:

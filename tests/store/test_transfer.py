@@ -177,7 +177,7 @@ UNASKED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 @pytest.mark.slow
-@settings(max_examples=30, suppress_health_check=UNASKED)
+@settings(max_examples=25, suppress_health_check=UNASKED)
 @given(data=st.data())
 def test_any_run_survives_the_journey(data: st.DataObject, made: Any) -> None:
     here, there = open_store(IN_MEMORY), open_store(IN_MEMORY)
@@ -482,7 +482,7 @@ oddities: st.SearchStrategy[Any] = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, suppress_health_check=UNASKED)
+@settings(max_examples=25, suppress_health_check=UNASKED)
 @given(data=st.data())
 def test_whatever_is_let_in_can_be_reported_and_exported(
     data: st.DataObject, rich_run: Callable[[Store], RunRecord]
