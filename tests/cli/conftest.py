@@ -5,15 +5,17 @@
         done = command("run", "suite.yaml")
         assert done.code == 0
 
-``command`` runs the verb within this process, which is quick; ``process`` starts a program of its own, for what only
-that can show: signals, the environment, what is left behind. Both work in a folder of their own.
+``command`` runs the verb within this process, which is quick; ``process`` in a process of its own that has loaded
+everything, for what only that can show: signals and what is left behind. Both work in a folder of their own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -25,6 +27,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from tests.harness.warm import Started, WarmEvenhand
 from typer.testing import CliRunner
 
 from evenhand.cli.main import app
@@ -165,44 +169,48 @@ def command() -> Callable[..., Done]:
 
     def run(*argv: str, given: str | bytes | None = None) -> Done:
         before = dict(os.environ)
+        code: Any = 0
         try:
-            result = CliRunner().invoke(app, argv, input=given, prog_name="evenhand")
+            with CliRunner().isolation(given) as (out, err, _):
+                try:
+                    _commands().main(args=argv, prog_name="evenhand")
+                except SystemExit as ended:
+                    code = ended.code or 0
+                sys.stdout.flush()
+                sys.stderr.flush()
+                shown = [stream.getvalue().decode().replace("\r\n", "\n") for stream in (out, err)]
         finally:  # what a command puts into its environment ends with it
             os.environ.clear()
             os.environ.update(before)
-        return Done(result.exit_code, result.stdout, result.stderr)
+        return Done(code, *shown)
 
     return run
 
 
+@functools.cache
+def _commands() -> Any:
+    """Make of the functions what runs them: once, as typer takes a fifth of a short command's time for it."""
+    return typer.main.get_command(app)
+
+
 @pytest.fixture
-def process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start a command as a program of its own: ``process("run", "suite.yaml")``; it does not outlive the test."""
+def process(warm: WarmEvenhand) -> Iterator[Callable[..., Started]]:
+    """Start a command in a process of its own: ``process("run", "suite.yaml")``; it does not outlive the test."""
     with ExitStack() as stack:
-
-        def start(*argv: str) -> subprocess.Popen[str]:
-            started = subprocess.Popen(
-                [sys.executable, "-m", "evenhand", *argv], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
-            stack.enter_context(started)
-            stack.callback(started.kill)
-            return started
-
-        yield start
+        yield lambda *argv: stack.enter_context(warm.start(*argv))
 
 
 @pytest.fixture
-def on_a_terminal() -> Callable[..., tuple[int, str]]:
+def on_a_terminal(path_with_evenhand: str) -> Callable[..., tuple[int, str]]:
     """Run a command on a terminal of its own, and answer its ``question``; return the exit code and what was shown."""
+    evenhand = shutil.which("evenhand", path=path_with_evenhand) or ""
 
     def run(*argv: str, question: str | None = None, answer: str = "") -> tuple[int, str]:
         import pty  # not on all systems
 
         master, terminal = pty.openpty()
         shown = b""
-        with subprocess.Popen(
-            [sys.executable, "-m", "evenhand", *argv], stdin=terminal, stdout=terminal, stderr=terminal
-        ) as started:
+        with subprocess.Popen([evenhand, *argv], stdin=terminal, stdout=terminal, stderr=terminal) as started:
             os.close(terminal)
             while question is not None and question.encode() not in shown:
                 shown += os.read(master, 4096)
@@ -216,6 +224,13 @@ def on_a_terminal() -> Callable[..., tuple[int, str]]:
         return code, shown.decode()
 
     return run
+
+
+@pytest.fixture
+def stored_nothing(folder: Path, empty_database: Callable[[Path], str]) -> None:
+    """Put a database with empty tables where commands look for it: to make one takes longer than most of them."""
+    (folder / ".evenhand").mkdir()
+    empty_database(folder / ".evenhand" / "evenhand.db")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -154,10 +155,12 @@ def test_a_terminal_that_lacks_a_letter_shows_a_question_mark(suite: Callable[..
     assert b"? pass 1" in done.stdout
 
 
-def test_a_reader_that_goes_away_is_no_crash(command: Callable[..., Any], suite: Callable[..., Path]) -> None:
+def test_a_reader_that_goes_away_is_no_crash(
+    command: Callable[..., Any], suite: Callable[..., Path], path_with_evenhand: str
+) -> None:
     suite(400)
     command("run", "suite.yaml", "--quiet")
-    argv = [sys.executable, "-m", "evenhand", "report", "--canonical"]
+    argv = [shutil.which("evenhand", path=path_with_evenhand) or "", "report", "--canonical"]
 
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as reading:
         assert reading.stdout is not None

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+# many small ones, which together would take the fast tests beyond their minute
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stored_nothing")]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand import Case, Contains, evaluate
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stored_nothing")]
 
 Command = Callable[..., Any]
 CASES = 80

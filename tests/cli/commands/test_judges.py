@@ -105,6 +105,7 @@ def test_the_members_of_a_jury_are_its_judges(command: Command) -> None:
     assert (found["jury"]["jury"], found["jury"]["gain"]) == ("panel", 0.0)
 
 
+@pytest.mark.long
 def test_the_judges_of_pandalm_are_held_against_its_people(command: Command) -> None:
     *_, counted = json.loads(RECORDED.read_text(encoding="utf-8"))["cases"]
     assert counted["of"] == ["annotator1", "annotator2", "annotator3", "pandalm", "gpt"]
@@ -130,6 +131,7 @@ def test_the_judges_of_pandalm_are_held_against_its_people(command: Command) -> 
     assert found["judges"][0]["within"] is False
 
 
+@pytest.mark.long
 def test_the_six_judges_of_mt_bench_are_compared_without_labels(
     command: Command, third_party: Callable[[str], Path]
 ) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.harness.warm import Started
 
 from evenhand.domain.run import RunStatus
 from evenhand.store.store import open_store
 
-pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+# many small ones, which together would take the fast tests beyond their minute
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stored_nothing")]
 
 PRICED = '{"type": "object", "required": ["price"]}'
 DB = ".evenhand/evenhand.db"
@@ -68,6 +70,8 @@ def test_a_prompt_is_made_shown_and_listed(prompts: Callable[..., Any]) -> None:
 
 
 def test_where_there_are_no_prompts_that_is_said_and_nothing_is_made(prompts: Callable[..., Any], folder: Path) -> None:
+    shutil.rmtree(folder / ".evenhand")
+
     listed, as_json = prompts("list"), prompts("list", "--json")
 
     assert (listed.out, as_json.json) == ("no prompts yet\n", [])
@@ -428,8 +432,15 @@ def test_a_run_that_was_never_all_planned_says_how_to_get_rid_of_it(
 ODD = "Fill {{ nothing }} and ${HOME} {in}: \t# no comment\n  - 'quotes\": yes\n\n\x85\u2028😀 \n"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("content", [ODD, "", "yes", "12", "{{ input }}", "| a\n\tb", "\r\nx\r"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        ODD,
+        "",
+        "\r\nx\r",
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("yes", "12", "{{ input }}", "| a\n\tb")),
+    ],
+)
 def test_a_prompt_becomes_a_suite_that_asks_and_judges_the_same(
     prompts: Callable[..., Any], command: Callable[..., Any], folder: Path, serve: Any, asked_at: Any, content: str
 ) -> None:
@@ -478,7 +489,7 @@ def test_a_suite_with_an_expected_schema_needs_its_model(prompts: Callable[..., 
 @pytest.mark.skipif(sys.platform == "win32", reason="other signals")
 @pytest.mark.parametrize("how", ["interrupt", "kill"])
 def test_a_run_that_was_cut_off_goes_on_where_it_was(
-    prompts: Callable[..., Any], command: Callable[..., Any], process: Callable[..., subprocess.Popen[str]],
+    prompts: Callable[..., Any], command: Callable[..., Any], process: Callable[..., Started],
     serve: Any, asked_at: Any, eventually: Any, how: str,
 ) -> None:  # fmt: skip
     slow = True
@@ -489,7 +500,7 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(
 
     provider: Any = asked_at(serve(script))
     prompts("new", "p", "--criteria", "Is kind")
-    for number in range(20):
+    for number in range(8):
         added(prompts, "p", "--input", f"Question {number}")
     started = process("prompts", "run", "p", "--model", "openai/a", "--judge", "openai/b", "--no-cache", "-j", "2")
     eventually(lambda: len(provider.asked) >= 10)
@@ -505,6 +516,6 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(
 
     assert (started.returncode == 130) is (how == "interrupt")
     assert ("interrupted; resume with: evenhand resume" in told) is (how == "interrupt")
-    assert (done.code, done.json["summary"]["scored"]) == (0, 20)
-    assert before < 40
-    assert len(provider.asked) <= 44
+    assert (done.code, done.json["summary"]["scored"]) == (0, 8)
+    assert before < 16
+    assert len(provider.asked) <= 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 # Many, and together they take a while.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stored_nothing")]
 
 BAD = {"score": 0.1, "misses": ["wrong"], "reasoning": "Wrong."}
 
@@ -166,6 +167,8 @@ def test_a_key_that_is_refused_ends_the_run_at_once_with_one_message(
 def test_an_ending_that_no_report_has_is_refused_before_anything_else(
     folder: Path, command: Callable[..., Any], name: str
 ) -> None:
+    shutil.rmtree(folder / ".evenhand")
+
     done = command("run", "nowhere.yaml", "-o", name)
 
     assert done.code == 2
@@ -512,6 +515,7 @@ def test_an_estimate_asks_nobody_and_leaves_nothing_behind(
     folder: Path, command: Callable[..., Any], suite: Callable[..., Path], provider: Any
 ) -> None:
     suite(4, judge=provider)
+    shutil.rmtree(folder / ".evenhand")
 
     told, plain = command("run", "suite.yaml", "--estimate", "--json"), command("run", "suite.yaml", "--estimate")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 # Many, and together they take a while.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stored_nothing")]
 
 
 def test_runs_are_listed_newest_first_with_their_means(

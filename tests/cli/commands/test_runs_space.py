@@ -11,7 +11,7 @@ from evenhand import Case, Contains, add_labels, evaluate
 from evenhand.store.store import open_store
 
 # Commands of their own take a while.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stored_nothing")]
 
 DATABASE = ".evenhand/evenhand.db"
 

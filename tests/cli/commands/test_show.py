@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 # Many, and together they take a while.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stored_nothing")]
 
 HOSTILE = "Paris\x1b[2J\x1b]0;owned\x07\n\u202eall passed\r\n    def answer():"
 

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.suites.suite import read_suite
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stored_nothing")]
 
 Command = Callable[..., Any]
 RULE = "Only even answers pass."
