@@ -9,13 +9,14 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from tests.harness.warm import WarmEvenhand
 
 # A process for each.
 pytestmark = pytest.mark.slow
@@ -104,23 +105,36 @@ def suite(tmp_path: Path, collector: Collector) -> Path:
     return path
 
 
-def evenhand(suite: Path, *before: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
-    program = [*before, "from evenhand.cli import main; main()"]
-    return subprocess.run(
-        [sys.executable, "-c", "\n".join(program), "run", str(suite)],
-        capture_output=True, text=True, timeout=120, check=False, cwd=suite.parent, env=environment | variables,
-    )  # fmt: skip
+Evenhand = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def evenhand(warm: WarmEvenhand, suite: Path) -> Evenhand:
+    """Run the suite with variables of OpenTelemetry; in a process of its own what has a program come before it."""
+
+    def run(before: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")} | variables
+        if not before:
+            return warm.run("run", str(suite), cwd=suite.parent, env=environment)
+        program = f"{before}\nfrom evenhand.cli import main; main()"
+        return subprocess.run(
+            [sys.executable, "-c", program, "run", str(suite)],
+            capture_output=True, text=True, timeout=120, check=False, cwd=suite.parent, env=environment,
+        )  # fmt: skip
+
+    return run
 
 
 def attributes(item: Any) -> dict[str, Any]:
     return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in item.attributes}
 
 
-def test_a_run_sends_its_spans_and_events_to_the_endpoint_of_the_environment(collector: Collector, suite: Path) -> None:
+def test_a_run_sends_its_spans_and_events_to_the_endpoint_of_the_environment(
+    collector: Collector, evenhand: Evenhand
+) -> None:
     place = f"http://127.0.0.1:{collector.server_port}"
 
-    done = evenhand(suite, OTEL_EXPORTER_OTLP_ENDPOINT=place, OTEL_EXPORTER_OTLP_HEADERS="x-team=evals")
+    done = evenhand(OTEL_EXPORTER_OTLP_ENDPOINT=place, OTEL_EXPORTER_OTLP_HEADERS="x-team=evals")
 
     assert done.returncode == 0, done.stderr
     where = f"127.0.0.1:{collector.server_port} (OTEL_EXPORTER_OTLP_ENDPOINT)"
@@ -142,11 +156,13 @@ def test_a_run_sends_its_spans_and_events_to_the_endpoint_of_the_environment(col
     assert "canary" not in str(collector.spans) + str(collector.events)
 
 
-def test_the_variables_choose_the_name_of_the_service_and_what_is_sent(collector: Collector, suite: Path) -> None:
+def test_the_variables_choose_the_name_of_the_service_and_what_is_sent(
+    collector: Collector, evenhand: Evenhand
+) -> None:
     place = f"http://127.0.0.1:{collector.server_port}"
 
     done = evenhand(
-        suite, OTEL_EXPORTER_OTLP_ENDPOINT=place, OTEL_SERVICE_NAME="nightly", OTEL_LOGS_EXPORTER="none"
+        OTEL_EXPORTER_OTLP_ENDPOINT=place, OTEL_SERVICE_NAME="nightly", OTEL_LOGS_EXPORTER="none"
     )  # fmt: skip
 
     assert "OpenTelemetry: spans are sent to" in done.stderr
@@ -156,50 +172,57 @@ def test_the_variables_choose_the_name_of_the_service_and_what_is_sent(collector
     assert [event.name for event in case.events] == ["gen_ai.evaluation.result"]
 
 
-IMPORTED = """
-import atexit, sys
-atexit.register(lambda: print("imported", sorted(n for n in sys.modules if n.startswith("opentelemetry"))))
+# One run after the other in one process, as none leaves anything behind; the last line is what they imported.
+ALL_OF = """
+import os, sys
+from evenhand.cli import main
+
+for variables in {settings}:
+    os.environ.update(variables)
+    try:
+        main()
+    except SystemExit as ended:
+        print("ended with", ended.code or 0)
+    for name in variables:
+        del os.environ[name]
+print("imported", sorted(name for name in sys.modules if name.startswith("opentelemetry")))
+sys.exit()
 """
 
 
-@pytest.mark.parametrize(
-    "variables",
-    [
+def test_where_nothing_asks_for_it_nothing_is_imported_or_sent(collector: Collector, evenhand: Evenhand) -> None:
+    place = f"http://127.0.0.1:{collector.server_port}"
+    settings = [
         {},
         {"OTEL_SERVICE_NAME": "nightly", "OTEL_TRACES_EXPORTER": "console"},
-        {"OTEL_EXPORTER_OTLP_ENDPOINT": "PLACE", "OTEL_SDK_DISABLED": "true"},
-        {"OTEL_EXPORTER_OTLP_ENDPOINT": "PLACE", "OTEL_TRACES_EXPORTER": "none", "OTEL_LOGS_EXPORTER": "none"},
-    ],
-)
-def test_where_nothing_asks_for_it_nothing_is_imported_or_sent(
-    collector: Collector, suite: Path, variables: dict[str, str]
-) -> None:
-    place = f"http://127.0.0.1:{collector.server_port}"
+        {"OTEL_EXPORTER_OTLP_ENDPOINT": place, "OTEL_SDK_DISABLED": "true"},
+        {"OTEL_EXPORTER_OTLP_ENDPOINT": place, "OTEL_TRACES_EXPORTER": "none", "OTEL_LOGS_EXPORTER": "none"},
+    ]
 
-    done = evenhand(suite, IMPORTED, **{name: value.replace("PLACE", place) for name, value in variables.items()})
+    done = evenhand(ALL_OF.format(settings=settings))
 
-    assert done.returncode == 0
-    assert "imported []" in done.stdout
+    assert done.stdout.count("ended with 0\n") == len(settings)
+    assert done.stdout.endswith("imported []\n")
     assert "OpenTelemetry" not in done.stderr
     assert collector.spans == collector.events == []
 
 
-def test_without_the_extra_a_line_names_it_and_the_run_goes_on(suite: Path) -> None:
+def test_without_the_extra_a_line_names_it_and_the_run_goes_on(evenhand: Evenhand) -> None:
     missing = "import sys; sys.modules['opentelemetry.exporter'] = None"
 
-    done = evenhand(suite, missing, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
+    done = evenhand(missing, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
 
     assert done.returncode == 0
     expected = "warning: OTEL_EXPORTER_OTLP_ENDPOINT is set, but nothing is sent: pip install 'evenhand[otel]'\n"
     assert expected in done.stderr
 
 
-def test_an_endpoint_that_cannot_be_reached_is_reported_once_and_changes_nothing(suite: Path) -> None:
+def test_an_endpoint_that_cannot_be_reached_is_reported_once_and_changes_nothing(evenhand: Evenhand) -> None:
     with socket.socket() as unused:  # bound and not listening: nobody else can have the port
         unused.bind(("127.0.0.1", 0))
         place = f"http://127.0.0.1:{unused.getsockname()[1]}"
 
-        done = evenhand(suite, OTEL_EXPORTER_OTLP_ENDPOINT=place, OTEL_EXPORTER_OTLP_TIMEOUT="1")
+        done = evenhand(OTEL_EXPORTER_OTLP_ENDPOINT=place, OTEL_EXPORTER_OTLP_TIMEOUT="1")
 
     assert done.returncode == 0
     line = "warning: OpenTelemetry: 5 of 5 spans and 2 of 2 events could not be sent; the results are complete"
@@ -207,12 +230,12 @@ def test_an_endpoint_that_cannot_be_reached_is_reported_once_and_changes_nothing
     assert "Traceback" not in done.stderr
 
 
-def test_the_end_of_a_command_does_not_wait_for_a_collector_that_never_answers(suite: Path) -> None:
+def test_the_end_of_a_command_does_not_wait_for_a_collector_that_never_answers(evenhand: Evenhand) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = f"http://127.0.0.1:{silent.getsockname()[1]}"
         short = "import evenhand.cli.otlp as otlp; otlp.Sending.flush.__defaults__ = (0.1,)"
 
-        done = evenhand(suite, short, OTEL_EXPORTER_OTLP_ENDPOINT=place, OTEL_EXPORTER_OTLP_TIMEOUT="3600")
+        done = evenhand(short, OTEL_EXPORTER_OTLP_ENDPOINT=place, OTEL_EXPORTER_OTLP_TIMEOUT="3600")
 
     assert done.returncode == 0
     assert "5 of 5 spans and 2 of 2 events could not be sent" in done.stderr
@@ -232,11 +255,11 @@ def test_the_end_of_a_command_does_not_wait_for_a_collector_that_never_answers(s
     ],
 )
 def test_what_cannot_be_sent_as_asked_is_said_and_not_sent(
-    collector: Collector, suite: Path, variables: dict[str, str], line: str
+    collector: Collector, evenhand: Evenhand, variables: dict[str, str], line: str
 ) -> None:
     place = f"http://127.0.0.1:{collector.server_port}"
 
-    done = evenhand(suite, OTEL_EXPORTER_OTLP_ENDPOINT=place, **variables)
+    done = evenhand(OTEL_EXPORTER_OTLP_ENDPOINT=place, **variables)
 
     assert line in done.stderr
     assert collector.spans == []
@@ -249,14 +272,14 @@ def test_what_cannot_be_sent_as_asked_is_said_and_not_sent(
         {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:many"},
     ],
 )
-def test_a_variable_that_cannot_be_read_does_not_end_the_run(suite: Path, variables: dict[str, str]) -> None:
-    done = evenhand(suite, **variables)
+def test_a_variable_that_cannot_be_read_does_not_end_the_run(evenhand: Evenhand, variables: dict[str, str]) -> None:
+    done = evenhand(**variables)
 
     assert done.returncode == 0
     assert "warning: nothing is sent to OpenTelemetry: its variables are wrong (ValueError)\n" in done.stderr
 
 
-def test_a_program_that_has_set_it_up_itself_keeps_its_own(collector: Collector, suite: Path) -> None:
+def test_a_program_that_has_set_it_up_itself_keeps_its_own(collector: Collector, evenhand: Evenhand) -> None:
     own = """
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -266,7 +289,7 @@ provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(formatter=la
 trace.set_tracer_provider(provider)
 """
 
-    done = evenhand(suite, own, OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{collector.server_port}")
+    done = evenhand(own, OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{collector.server_port}")
 
     assert "own run capitals" in done.stdout
     assert collector.spans == []
