@@ -45,6 +45,15 @@ URLS = {
     "as a connection string with quotes": "password = 'canary1 canary2' host=127.0.0.1 port=1",
     "old scheme": f"postgres://ann:canary1/canary2@{AT}",
 }
+# One of each way to write them, for every command; the rest reach a command by the same function.
+SAMPLE = ("with a slash", "with an at", "as a setting with an at", "in a name", "as a connection string with quotes")
+sample_and_all = pytest.mark.parametrize(
+    "urls",
+    [
+        pytest.param({how: URLS[how] for how in SAMPLE}, id="sample"),
+        pytest.param(URLS, id="all", marks=pytest.mark.long),
+    ],
+)
 COMMANDS: dict[str, tuple[str, ...]] = {
     "config": ("config",),
     "config --json": ("config", "--json"),
@@ -74,11 +83,16 @@ def exported(command: Callable[..., Any], suite: Callable[..., Path]) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("exported")
 @pytest.mark.parametrize("argv", COMMANDS.values(), ids=COMMANDS.keys())
+@sample_and_all
 def test_a_password_is_in_nothing_that_a_command_prints(
-    command: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...]
+    command: Callable[..., Any],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    argv: tuple[str, ...],
+    urls: dict[str, str],
 ) -> None:
     shown = {}
-    for how, url in URLS.items():
+    for how, url in urls.items():
         monkeypatch.setenv("EVENHAND_DB", url)
         done = command(*argv, "-v")
         shown[how] = done.out + done.err
@@ -90,9 +104,12 @@ def test_a_password_is_in_nothing_that_a_command_prints(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", ["config", "runs"])
-def test_nor_where_the_url_stands_in_a_file_or_was_typed(command: Callable[..., Any], folder: Path, verb: str) -> None:
+@sample_and_all
+def test_nor_where_the_url_stands_in_a_file_or_was_typed(
+    command: Callable[..., Any], folder: Path, verb: str, urls: dict[str, str]
+) -> None:
     shown = {}
-    for how, url in URLS.items():
+    for how, url in urls.items():
         (folder / "evenhand.toml").write_text(f"db = {json.dumps(url)}\n")
         by_file = command(*(("runs", "list") if verb == "runs" else ("config", "--json")))
         (folder / "evenhand.toml").unlink()
