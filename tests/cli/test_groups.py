@@ -54,26 +54,21 @@ def test_what_a_command_returns_is_the_exit_code() -> None:
 LOADED = """
 import sys
 from evenhand.cli.main import app
-app([{arguments}], standalone_mode=False)
-print(sorted(name for name in sys.modules if name.startswith("evenhand.cli.commands.")))
+for argv in (["--help"], ["cache", "--help"], ["config", "--json"]):
+    before = set(sys.modules)
+    app(argv, standalone_mode=False)
+    print("loaded", sorted(name for name in set(sys.modules) - before if name.startswith("evenhand.cli.commands.")))
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "modules"),
-    [
-        ('"--help"', []),
-        ('"cache", "--help"', ["evenhand.cli.commands.cache"]),
-        ('"config", "--json"', ["evenhand.cli.commands.config"]),
-    ],
-)
-def test_only_the_modules_of_the_command_are_loaded(arguments: str, modules: list[str]) -> None:
-    code = LOADED.replace("{arguments}", arguments)
+def test_only_the_modules_of_the_command_are_loaded() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=60, check=True)
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-
-    assert done.stdout.splitlines()[-1] == str(modules)
+    assert [line for line in done.stdout.splitlines() if line.startswith("loaded")] == [
+        "loaded []",
+        "loaded ['evenhand.cli.commands.cache']",
+        "loaded ['evenhand.cli.commands.config']",
+    ]
 
 
 LOADED_BY_A_RUN = """

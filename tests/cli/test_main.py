@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.harness.warm import WarmEvenhand
 
 import evenhand.version
 from evenhand.cli.main import COLLECT_AFTER
@@ -28,25 +29,23 @@ def test_it_tells_its_version(program: list[str]) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"evenhand {evenhand.version.__version__}\n", "")
 
 
-@both
-def test_it_explains_itself(program: list[str]) -> None:
-    done = run(*program, "--help")
+def test_it_explains_itself() -> None:
+    done = run(*COMMAND, "--help")
 
     assert done.returncode == 0
     assert "Usage: evenhand [OPTIONS] COMMAND" in done.stdout
     assert done.stderr == ""
 
 
-@both
-def test_without_a_verb_it_explains_itself_as_a_usage_error(program: list[str]) -> None:
-    done = run(*program)
+def test_without_a_verb_it_explains_itself_as_a_usage_error() -> None:
+    done = run(*MODULE)
 
     assert done.returncode == 2
     assert "Usage: evenhand [OPTIONS] COMMAND" in done.stdout + done.stderr
 
 
-def test_a_verb_it_does_not_have_is_a_usage_error() -> None:
-    done = run(*MODULE, "jugde")
+def test_a_verb_it_does_not_have_is_a_usage_error(warm: WarmEvenhand) -> None:
+    done = warm.run("jugde")
 
     assert done.returncode == 2
     assert "No such command 'jugde'" in done.stderr
