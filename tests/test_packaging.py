@@ -22,7 +22,7 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 FOR_EXTRAS = {"langchain-core", "openai", "pandas", "psycopg", "pyarrow", "pydantic-ai-slim", "sqlalchemy"}
 
 # One group, so that parallel workers do not each build and install.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.group("packaging")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600), pytest.mark.group("packaging")]
 
 
 def run(*argv: str | Path, cwd: Path, **variables: str) -> str:
@@ -98,14 +98,12 @@ def test_the_wheel_has_the_documentation_that_the_server_shows(wheel: Path) -> N
     assert {Path(name).suffix for name in names} == {".md", ".png", ".svg"}
 
 
-@pytest.mark.long
 def test_it_brings_nothing_that_only_extras_need(programs: Path, tmp_path: Path) -> None:
     listed = json.loads(run(*PIP, "--python", programs / "python", "list", "--format", "json", cwd=tmp_path))
 
     assert not FOR_EXTRAS & {package["name"].lower() for package in listed}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("program", [["evenhand"], ["python", "-m", "evenhand"]], ids=["command", "module"])
 def test_the_installed_command_runs(programs: Path, tmp_path: Path, program: list[str]) -> None:
     said = run(programs / program[0], *program[1:], "--version", cwd=tmp_path)
@@ -113,7 +111,6 @@ def test_the_installed_command_runs(programs: Path, tmp_path: Path, program: lis
     assert said == f"evenhand {__version__}\n"
 
 
-@pytest.mark.long
 def test_the_first_example_of_the_readme_runs_where_it_is_installed(programs: Path, tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     example = re.search(r"```python\n(.*?)```", readme, re.DOTALL)
