@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,9 @@ MLFLOW = """
 uri = sys.argv[1]
 export = ("export-results", "last", "--to", "mlflow", "--uri", uri, "--db", "evenhand.db")
 commands = {"first": said(*export), "again": said(*export), "more": said(*export, "--again")}
-telemetry_is_off = os.environ.get("MLFLOW_DISABLE_TELEMETRY")
+set_to = {name: os.environ.get(name) for name in ("MLFLOW_DISABLE_TELEMETRY", "MLFLOW_HTTP_REQUEST_MAX_RETRIES")}
+wrong = "sqlite://someone:canary-password@/tmp/nowhere.db"
+refused = said("export-results", "last", "--to", "mlflow", "--uri", wrong, "--db", "evenhand.db")
 
 from mlflow.tracking import MlflowClient
 client = MlflowClient(tracking_uri=uri)
@@ -141,21 +144,35 @@ found = [
     }
     for run in client.search_runs([experiment.experiment_id])
 ]
-print(json.dumps({**commands, "found": found, "telemetry_is_off": telemetry_is_off}))
+print(json.dumps({**commands, "found": found, "set_to": set_to, "refused": refused}))
 """
 
 
-def test_mlflow_gets_the_run_with_its_numbers_its_table_and_its_reports(run: Run, tmp_path: Path) -> None:
-    uri = (tmp_path / "mlruns").as_uri()
+@dataclass(frozen=True)
+class Exported:
+    """A run, and what commands and MLflow told of it."""
 
-    told = shown(MLFLOW, uri, folder=tmp_path, MLFLOW_ALLOW_FILE_STORE="true")
+    run: Run
+    told: Any
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    """Export a run to MLflow, which takes seconds to load: once for the tests of what it got and of what it refused."""
+    folder = tmp_path_factory.mktemp("mlflow")
+    run = judged(folder)
+    return Exported(run, shown(MLFLOW, (folder / "mlruns").as_uri(), folder=folder, MLFLOW_ALLOW_FILE_STORE="true"))
+
+
+def test_mlflow_gets_the_run_with_its_numbers_its_table_and_its_reports(exported: Exported) -> None:
+    run, told = exported.run, exported.told
 
     first, again, more = told["first"], told["again"], told["more"]
     assert (first["code"], again["code"], more["code"]) == (0, 0, 0), told
     assert "exported to MLflow, capitals\n" in first["err"]
     assert again["out"] == first["out"]
     assert "the run was exported to MLflow, capitals before; use --again to export it again\n" in again["err"]
-    assert told["telemetry_is_off"] == "true"
+    assert told["set_to"]["MLFLOW_DISABLE_TELEMETRY"] == "true"
     found = {each["id"]: each for each in told["found"]}
     assert set(found) == {first["out"].strip(), more["out"].strip()}
     assert len(found) == 2
@@ -256,19 +273,15 @@ def test_without_the_library_the_command_to_install_it_is_named_and_what_the_use
     assert done.stdout == "set to own\n"
 
 
-def test_what_a_tracker_says_went_wrong_is_one_line_without_the_password(run: Run, tmp_path: Path) -> None:
-    uri = "sqlite://someone:canary-password@/tmp/nowhere.db"
+def test_what_a_tracker_says_went_wrong_is_one_line_without_the_password(exported: Exported) -> None:
+    refused, set_to = exported.told["refused"], exported.told["set_to"]
 
-    shown = "import atexit, os; atexit.register(lambda: print(os.environ['MLFLOW_HTTP_REQUEST_MAX_RETRIES']))"
-
-    options = ("--to", "mlflow", "--uri", uri, "--db", "evenhand.db")
-    done = evenhand(tmp_path, "export-results", "last", *options, before=shown)
-
-    assert done.returncode == 1
-    assert "evenhand: MLflow did not take the run: mlflow-skinny knows no databases; name a server" in done.stderr
-    assert done.stdout == "3\n", "a server that does not answer is not waited for so long"
-    assert "canary-password" not in done.stderr
-    assert "Traceback" not in done.stderr
+    assert refused["code"] == 1
+    assert "evenhand: MLflow did not take the run: mlflow-skinny knows no databases; name a server" in refused["err"]
+    assert refused["out"] == ""
+    assert set_to["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] == "3", "a server that does not answer is not waited for so long"
+    assert "canary-password" not in refused["err"]
+    assert "Traceback" not in refused["err"]
 
 
 def test_a_run_that_has_not_ended_is_refused(run: Run) -> None:

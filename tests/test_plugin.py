@@ -20,18 +20,7 @@ pytestmark = pytest.mark.slow
 pytest_plugins = ["pytester"]
 
 # The module itself, whether or not the package is installed with its entry point.
-ARGUMENTS = (
-    "-p",
-    "no:evenhand",
-    "-p",
-    "evenhand.plugin",
-    "-p",
-    "no:langsmith_plugin",
-    "-p",
-    "no:cacheprovider",
-    "-W",
-    "error",
-)
+ARGUMENTS = ("-p", "evenhand.plugin", "-p", "no:cacheprovider", "-W", "error")
 
 TESTS = """
 from evenhand import Case, Contains, PromptEvaluator, Scripted
@@ -55,6 +44,12 @@ cases:
     evaluators:
       - {type: llm_judge, judge: {model: vllm/none, base_url: "http://127.0.0.1:9/v1", max_transport_attempts: 1}}
 """
+
+
+@pytest.fixture(autouse=True)
+def no_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load no plugin that is not named: that of each installed package would take longer than the tests."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
 def run(pytester: pytest.Pytester, *arguments: str, tests: str = "", suite: str = "") -> pytest.RunResult:
@@ -313,7 +308,7 @@ def test_it(evenhand):
     evenhand.check(RIGHT, scripted(ConnectionError("gone")))
 """
 
-    result = run(pytester, "-n", "2", tests=tests, suite=SUITE)
+    result = run(pytester, "-p", "xdist", "-n", "2", tests=tests, suite=SUITE)
 
     result.assert_outcomes(passed=1, failed=2, errors=2)
     result.stdout.fnmatch_lines(["mean 0.50 * over 2 of 5; 2 judge errors; *"])
