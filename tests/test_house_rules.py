@@ -293,10 +293,12 @@ def test_values_need_the_standard_library_only() -> None:
 
 def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
     """Walk what runs when a module is imported."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            yield from outside_functions(child)
+    left = [node]
+    while left:
+        for child in ast.iter_child_nodes(left.pop()):
+            yield child
+            if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                left.append(child)
 
 
 def imports(nodes: Iterable[ast.AST]) -> set[str]:
@@ -325,6 +327,10 @@ ABOVE_THE_STORE = [
 ]
 
 
+def text_of(node: ast.Constant | ast.JoinedStr) -> str:
+    return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
+
+
 def test_only_the_store_uses_the_database() -> None:
     def uses(path: Path) -> list[str | int]:
         nodes = nodes_of(path)
@@ -332,7 +338,7 @@ def test_only_the_store_uses_the_database() -> None:
         return [
             *DRIVERS & imports(nodes),
             *(node.lineno for node in nodes if isinstance(node, ast.Attribute) and node.attr == "database"),
-            *(node.lineno for node in texts if SQL.search(ast.unparse(node))),
+            *(node.lineno for node in texts if SQL.search(text_of(node))),
         ]
 
     assert found_in(ABOVE_THE_STORE, uses) == {}
@@ -341,6 +347,8 @@ def test_only_the_store_uses_the_database() -> None:
 # The repository
 
 # Written so that they do not find themselves.
+# One of these is in each of them, and quicker to look for.
+PARTS = ("index", "simpl", "/work", "/farm", "/root", "/home", "/users")
 INDEX_ADDRESS = re.compile(r"index[-_]url|extra[-_]index|/simpl[e]\b", re.IGNORECASE)
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|farm|root|home|Users)/\w")
 
@@ -362,12 +370,17 @@ def our_texts() -> Iterator[tuple[str, str]]:
             yield name, content.decode()
 
 
+def has_part(text: str) -> bool:
+    lower = text.lower()
+    return any(part in lower for part in PARTS)
+
+
 @pytest.mark.slow
 def test_no_file_names_a_package_index_or_a_path_of_a_machine() -> None:
     found = [
         f"{name}:{number}: {line.strip()}"
         for name, text in our_texts()
-        if INDEX_ADDRESS.search(text) or MACHINE_PATH.search(text)
+        if has_part(text) and (INDEX_ADDRESS.search(text) or MACHINE_PATH.search(text))
         for number, line in enumerate(text.splitlines(), start=1)
         if INDEX_ADDRESS.search(line) or MACHINE_PATH.search(line)
     ]
