@@ -57,7 +57,7 @@ def test_what_holds_the_loop_is_recorded_with_where_it_stood() -> None:
 def test_a_block_that_does_not_release_the_interpreter_is_recorded_too() -> None:
     def think(watch: LoopWatch, noticed: threading.Event) -> None:
         while not noticed.is_set():  # no other thread runs while this adds up
-            sum(range(10_000_000))
+            sum(range(4_000_000))
 
     watch = watched(think)
 

@@ -447,7 +447,7 @@ def test_cancelling_ends_the_whole_group(turns: int, times: int, tmp_path: Path)
 
 
 async def _twenty() -> list[Exited]:
-    wants = [python("import sys; print(sys.argv[1])", str(number), memory_bytes=LIMITED) for number in range(20)]
+    wants = [Exec(argv=("echo", str(number)), memory_bytes=LIMITED) for number in range(20)]
     return await asyncio.gather(*(run_program(want) for want in wants))
 
 
@@ -463,7 +463,7 @@ def test_twenty_programs_run_at_once(runner: Any) -> None:
 
 
 def test_programs_run_from_many_threads() -> None:
-    wants = [python("import sys; print(sys.argv[1])", str(number)) for number in range(10)]
+    wants = [Exec(argv=("echo", str(number))) for number in range(10)]
 
     with ThreadPoolExecutor(10) as threads:
         exited = list(threads.map(run, wants))
