@@ -52,7 +52,7 @@ whole = st.builds(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["promptfoo", "agentv", "openevals"])
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None, max_examples=50
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None, max_examples=25
 )
 @given(value=whole)
 def test_a_conversion_ends_with_a_valid_suite_or_a_message(kind: str, value: Any) -> None:

@@ -101,11 +101,12 @@ def test_texts_of_several_lines_and_long_ones_are_blocks(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_long_list_of_tests_is_converted(tmp_path: Path) -> None:
-    lines = [json.dumps({"id": f"t{number}", "criteria": "Is kind", "input": "Hi"}) for number in range(2_000)]
+@pytest.mark.parametrize("count", [400, pytest.param(2_000, marks=pytest.mark.long)])
+def test_a_long_list_of_tests_is_converted(tmp_path: Path, count: int) -> None:
+    lines = [json.dumps({"id": f"t{number}", "criteria": "Is kind", "input": "Hi"}) for number in range(count)]
     (tmp_path / "cases.jsonl").write_text("\n".join(lines))
 
     conversion = convert(tmp_path / "cases.jsonl")
     (tmp_path / "suite.yaml").write_text(conversion.text)
 
-    assert check(tmp_path / "suite.yaml").cases == 2_000
+    assert check(tmp_path / "suite.yaml").cases == count

@@ -58,7 +58,7 @@ def labelled() -> Callable[..., Labelled]:
 
     def make(
         judge: Callable[[Messages], str],
-        count: int = 60,
+        count: int = 40,
         *,
         clusters: int = 0,
         repeats: int = 1,
@@ -152,7 +152,7 @@ def test_what_does_not_help_is_not_adopted_and_the_held_out_cases_are_not_looked
 
 
 def test_luck_looks_better_than_it_is(labelled: Make) -> None:
-    made = labelled(by_chance, 100)
+    made = labelled(by_chance, 60)
 
     found = tune(made.run, evaluator=made.evaluator, model=write_rule, seed=3)
 
@@ -226,7 +226,7 @@ def test_a_judge_that_fails_is_no_disagreement(labelled: Make) -> None:
     def failing(messages: Messages) -> str:
         return lenient(messages) if asked(messages) % 30 or not examples_in(messages) else "no idea"
 
-    made = labelled(failing)
+    made = labelled(failing, 60)
     found = tune(made.run, evaluator=made.evaluator)
 
     errors = found.honest.errors + (found.held_out_proposed.errors if found.held_out_proposed else 0)
@@ -339,21 +339,21 @@ def test_cases_with_the_same_texts_stay_together(labelled: Make) -> None:
 
     parts = parts_of(made.run, tune(made.run, evaluator=made.evaluator))
 
-    assert all(parts[number] == parts[number + 1] for number in range(0, 60, 2))
+    assert all(parts[number] == parts[number + 1] for number in range(0, 40, 2))
 
 
 def test_labels_of_a_file_are_used_and_not_stored(labelled: Make, tmp_path: Path) -> None:
     made = labelled(lenient)
     path = tmp_path / "labels.csv"
     # Somebody who says the contrary of Ann: what follows her rule agrees with nothing here.
-    rows = [f"case-{number},{'fail' if people_pass(number) else 'pass'}" for number in range(60)]
+    rows = [f"case-{number},{'fail' if people_pass(number) else 'pass'}" for number in range(40)]
     path.write_text("\n".join(["id,human", *rows]), encoding="utf-8")
 
     found = tune(made.run, path, evaluator=made.evaluator, rater="Bob")
 
     assert (found.adopted, found.ways) == (False, {"examples": 0.0})
     assert {label.rater for label in made.run.labels} == {"Ann"}
-    assert add_labels(made.run, path, rater="Bob").new == 60
+    assert add_labels(made.run, path, rater="Bob").new == 40
 
 
 def parts_of(run: Run, found: Tuning) -> dict[int, int | None]:
