@@ -165,11 +165,16 @@ def changed(cases: list[Case], how: str) -> tuple[list[Case], set[str]]:
             return [new, *random.Random(2).sample([edited, *cases[4:]], len(cases) - 3)], {"new", "case-3"}
 
 
+HOW = ("nothing", "inserted first", "inserted", "deleted", "reordered", "edited", "renamed", "exchanged", "all at once")
+
+
 @pytest.mark.parametrize(
-    "how",
-    ["nothing", "inserted first", "inserted", "deleted", "reordered", "edited", "renamed", "exchanged", "all at once"],
+    ("paused", "how"),
+    [
+        *((False, how) for how in HOW),
+        *(pytest.param(True, how, marks=[pytest.mark.long] if how in HOW[1:-1] else []) for how in HOW),
+    ],
 )
-@pytest.mark.parametrize("paused", [False, True])
 def test_in_a_fork_only_new_or_changed_cases_are_judged(
     store: Store, judging: Judging, made: Any, how: str, paused: bool
 ) -> None:
