@@ -172,6 +172,7 @@ def test_lists_in_lists_do_not_multiply() -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=40)
 @given(json_values, st.sampled_from(MODES))
 def test_every_value_matches_itself(value: Any, mode: ListMode) -> None:
     comparison = Comparison(list_mode=mode, ignore=(), extra_keys=False)
@@ -181,6 +182,7 @@ def test_every_value_matches_itself(value: Any, mode: ListMode) -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=40)
 @given(json_values, json_values, st.sampled_from(MODES), st.booleans())
 def test_a_score_is_whole_exactly_when_nothing_is_missed(
     one: Any, other: Any, mode: ListMode, extra_keys: bool
