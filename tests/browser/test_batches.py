@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -40,9 +40,11 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchProvider]:
 
 
 @pytest.fixture
-def page(browser: Browser, provider: BatchProvider, tmp_path: Path) -> Iterator[Page]:
+def page(
+    browser: Browser, provider: BatchProvider, tmp_path: Path, empty_database: Callable[[Path], str]
+) -> Iterator[Page]:
     """Open the form of a run with three test cases; anything on the console is a failure."""
-    db = str(tmp_path / "evenhand.db")
+    db = empty_database(tmp_path / "evenhand.db")
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     settings = ServerSettings(db=db, token=Secret("a-token-of-the-tests"), port=port, judge=MODEL)
@@ -53,7 +55,7 @@ def page(browser: Browser, provider: BatchProvider, tmp_path: Path) -> Iterator[
     serving = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     serving.start()
     trouble: list[str] = []
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     opened = context.new_page()
     opened.on("console", lambda said: trouble.append(said.text))
     opened.on("pageerror", lambda error: trouble.append(str(error)))

@@ -173,24 +173,50 @@ def visit(browser: Browser, site: Site) -> Iterator[Visit]:
     assert trouble == []
 
 
-def addresses(site: Site) -> list[str]:
+def telling(site: Site) -> list[str]:
+    """Return a page of each kind that rankings and audits have."""
     return [
-        "/",
-        "/runs",
-        *(f"/runs/{run}" for run in (site.groups, site.stopped, site.audit, site.scored)),
+        f"/runs/{site.audit}",
         f"/runs/{site.groups}/ranking/profile?id=nurse-03",
-        *(f"/runs/{run}/ranking" for run in (site.groups, site.pairs, site.stopped, site.hostile)),
-        *(f"/runs/{run}/audit" for run in (site.audit, site.hostile_audit)),
-        *(f"/runs/{run}/results" for run in (site.groups, site.scored)),
+        f"/runs/{site.groups}/ranking",
+        f"/runs/{site.audit}/audit",
         f"/runs/{site.groups}/results?profile=nurse-03",
-        *(f"/runs/{run}/results/0" for run in (site.groups, site.pairs, site.scored)),
+        f"/runs/{site.groups}/results/0",
     ]
 
 
-def hostile_addresses(site: Site) -> list[str]:
+def others(site: Site) -> list[str]:
+    return [
+        "/",
+        "/runs",
+        *(f"/runs/{run}" for run in (site.groups, site.stopped, site.scored)),
+        *(f"/runs/{run}/ranking" for run in (site.pairs, site.stopped, site.hostile)),
+        f"/runs/{site.hostile_audit}/audit",
+        *(f"/runs/{run}/results" for run in (site.groups, site.scored)),
+        *(f"/runs/{run}/results/0" for run in (site.pairs, site.scored)),
+    ]
+
+
+def telling_hostile(site: Site) -> list[str]:
+    return [
+        f"/runs/{site.hostile}",
+        f"/runs/{site.hostile_pairs}/results",
+        f"/runs/{site.hostile}/results/0",
+        f"/runs/{site.hostile_audit}/results/5",
+        f"/runs/{site.hostile_pairs}/ranking",
+        f"/runs/{site.hostile_audit}/audit",
+    ]
+
+
+def other_hostile(site: Site) -> list[str]:
     runs = (site.hostile, site.hostile_pairs, site.hostile_audit)
     pages = [f"/runs/{run}{page}" for run in runs for page in ("", "/results", "/results/0", "/results/5")]
-    return ["/", "/runs", *pages, *(f"/runs/{run}/ranking" for run in runs[:2]), f"/runs/{runs[2]}/audit"]
+    here = telling_hostile(site)
+    return ["/", "/runs", f"/runs/{site.hostile}/ranking", *(page for page in pages if page not in here)]
+
+
+Addresses = Callable[[Site], list[str]]
+some_and_others = pytest.mark.parametrize("addresses", [telling, pytest.param(others, marks=pytest.mark.long)])
 
 
 def test_a_leaderboard_shows_tiers_apart_and_leads_to_the_groups_of_a_profile(visit: Visit, site: Site) -> None:
@@ -314,16 +340,17 @@ def test_on_a_narrow_screen_an_audit_can_be_read(visit: Visit, site: Site) -> No
     assert "mean" in levels.locator("td").first.evaluate(before)
 
 
-@pytest.mark.parametrize("width", [360, 400, 1000, 1280])
-def test_no_note_of_an_audit_is_wider_than_the_page_of_its_report(visit: Visit, site: Site, width: int) -> None:
-    page = visit("/runs", viewport={"width": width, "height": 900})
+def test_no_note_of_an_audit_is_wider_than_the_page_of_its_report(visit: Visit, site: Site) -> None:
+    page = visit("/runs")
 
     file = page.request.get(f"{site.address}/runs/{site.audit}/download.html").text()
     page.goto("about:blank")
     page.set_content(file)
 
     expect(page.get_by_text("name 'Cleo' is missing: none of its profiles is scored").first).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for width in (360, 400, 1000, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_on_a_narrow_screen_rank_and_name_stay_in_sight(visit: Visit, site: Site) -> None:
@@ -337,7 +364,8 @@ def test_on_a_narrow_screen_rank_and_name_stay_in_sight(visit: Visit, site: Site
     expect(page.get_by_role("link", name="nurse-05")).to_be_in_viewport()
 
 
-def test_nothing_stands_in_anybodys_way(visit: Visit, site: Site) -> None:
+@some_and_others
+def test_nothing_stands_in_anybodys_way(visit: Visit, site: Site, addresses: Addresses) -> None:
     page = visit("/runs", color_scheme="light", reduced_motion="reduce")
     found = {}
 
@@ -348,25 +376,31 @@ def test_nothing_stands_in_anybodys_way(visit: Visit, site: Site) -> None:
     assert found == {address: [] for address in addresses(site)}
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-def test_nothing_is_wider_than_the_page(visit: Visit, site: Site, width: int) -> None:
-    page = visit("/runs", viewport={"width": width, "height": 800})
+@some_and_others
+def test_nothing_is_wider_than_the_page(visit: Visit, site: Site, addresses: Addresses) -> None:
+    page = visit("/runs")
 
     for address in addresses(site):
         page.goto(site.address + address)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+        for width in (360, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, address
 
 
-def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site) -> None:
+@pytest.mark.parametrize("addresses", [telling_hostile, pytest.param(other_hostile, marks=pytest.mark.long)])
+def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site, addresses: Addresses) -> None:
     page = visit("/runs")
 
-    for address in hostile_addresses(site):
+    for address in addresses(site):
         page.goto(site.address + address)
         page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true })")
         assert page.evaluate("window.ran") is None, address
         assert page.evaluate("document.images.length + frames.length + document.embeds.length") == 0, address
 
-    page.goto(f"{site.address}/runs/{site.hostile}/ranking")
+
+def test_links_with_hostile_ids_lead_to_their_groups_and_run_nothing(visit: Visit, site: Site) -> None:
+    page = visit(f"/runs/{site.hostile}/ranking")
+
     for number in (0, 20, 40):
         page.locator("table.leaderboard th a").nth(number).click()
         expect(page.get_by_role("status")).to_have_text("2 groups match")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import uvicorn
 from playwright.sync_api import Browser, Dialog, Page, Route, expect
-from tests.browser.axe import complaints, violations
+from tests.browser.axe import complaints, faults
 
 from evenhand.domain.prompt import EvaluationMode, PromptText, TestCaseText
 from evenhand.domain.secret import Secret
@@ -34,11 +34,11 @@ HOSTILE: list[str] = json.loads(
 class Running:
     """A server on this machine, with its store."""
 
-    def __init__(self, db: Path) -> None:
+    def __init__(self, db: str) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
         port = self._listening.getsockname()[1]
         self.address = f"http://127.0.0.1:{port}"
-        self.app = make_app(ServerSettings(db=str(db), token=Secret("a-token-of-the-tests"), port=port))
+        self.app = make_app(ServerSettings(db=db, token=Secret("a-token-of-the-tests"), port=port))
         config = uvicorn.Config(self.app, log_level="error", ws="none", lifespan="on")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]})
@@ -63,15 +63,15 @@ class Running:
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Running]:
-    with Running(tmp_path / "evenhand.db") as started:
+def running(tmp_path: Path, empty_database: Callable[[Path], str]) -> Iterator[Running]:
+    with Running(empty_database(tmp_path / "evenhand.db")) as started:
         yield started
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Iterator[Running]:
+def elsewhere(tmp_path: Path, empty_database: Callable[[Path], str]) -> Iterator[Running]:
     """Start a second server, whose store is empty."""
-    with Running(tmp_path / "elsewhere.db") as started:
+    with Running(empty_database(tmp_path / "elsewhere.db")) as started:
         yield started
 
 
@@ -313,7 +313,7 @@ def test_test_cases_are_pasted_or_chosen_as_a_file_with_the_preview_at_once(tab:
     page.keyboard.press("I")
     expect(page.get_by_role("heading", name="1 new test case")).to_be_visible()
     expect(page.get_by_label("two", exact=True)).to_be_focused()
-    assert violations(page) == []
+    assert faults(page) == []
     lines = b'{"question": "c", "ideal": "C"}\n{"question": ""}\n{"question": "d"}\n'
     page.get_by_label("Or a file").set_input_files({"name": "x.jsonl", "mimeType": "", "buffer": lines})
     expect(page.get_by_role("heading", name="2 new test cases")).to_be_visible()
@@ -417,32 +417,38 @@ def test_hostile_texts_do_not_run(tab: Open, running: Running) -> None:
         assert page.evaluate("window.ran") is None
 
 
-def test_no_page_has_anything_that_axe_complains_of(tab: Open, running: Running) -> None:
+TELLING = [
+    "/prompts", "/prompts/{by_judge}", "/prompts/{by_judge}/versions", "/prompts/{by_schema}/cases",
+    "/cases/{case}", "/settings", "/help?q=interval",
+]  # fmt: skip
+OTHERS = [
+    "/", "/prompts?q=zzz", "/prompts/new", "/prompts/{by_schema}", "/prompts/{by_judge}/delete", "/prompts/{by_judge}/cases",
+    "/prompts/{by_schema}/cases/new", "/prompts/{by_schema}/cases/import", "/cases/{case}/delete", "/judges", "/io", "/help",
+    "/help/numbers",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shown", [TELLING, pytest.param(OTHERS, marks=pytest.mark.long)], ids=["telling", "others"])
+def test_no_page_has_anything_that_axe_complains_of(tab: Open, running: Running, shown: list[str]) -> None:
     by_judge, by_schema = filled(running.store)
     (case, *_) = running.store.prompts.cases(by_schema)
     page = tab("/", color_scheme="light", reduced_motion="reduce")
-    paths = [
-        "/", "/prompts", "/prompts?q=zzz", "/prompts/new", f"/prompts/{by_judge}", f"/prompts/{by_schema}",
-        f"/prompts/{by_judge}/versions", f"/prompts/{by_judge}/delete", f"/prompts/{by_judge}/cases",
-        f"/prompts/{by_schema}/cases", f"/prompts/{by_schema}/cases/new", f"/prompts/{by_schema}/cases/import", f"/cases/{case.id}",
-        f"/cases/{case.id}/delete", "/judges", "/io", "/settings", "/help", "/help/numbers", "/help?q=interval",
-    ]  # fmt: skip
+    paths = [path.format(by_judge=by_judge, by_schema=by_schema, case=case.id) for path in shown]
 
     found = {}
     for path in paths:
         page.goto(running.address + path)
-        for details in page.locator("details").all():
-            details.evaluate("one => one.open = true")
+        page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
         found[path] = complaints(page)
 
     assert found == {path: [] for path in paths}
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_has_no_complaint_about_pages_that_tell_of_trouble(tab: Open, running: Running, theme: str) -> None:
+@pytest.mark.parametrize("has_all", [False, pytest.param(True, marks=pytest.mark.long)], ids=["most", "all"])
+def test_axe_has_no_complaint_about_pages_that_tell_of_trouble(tab: Open, running: Running, has_all: bool) -> None:
     by_judge, by_schema = filled(running.store)
-    page = tab("/prompts/p-gone", color_scheme=theme, reduced_motion="reduce", refused=True)
-    found = {"gone": violations(page)}
+    page = tab("/prompts/p-gone", color_scheme="light", reduced_motion="reduce", refused=True)
+    found = {"gone": complaints(page, has_all=has_all)}
 
     page.goto(f"{running.address}/prompts/{by_judge}")
     running.store.prompts.edit(by_judge, PromptText(name="Refunds", content="Theirs."), seen=2)
@@ -450,7 +456,7 @@ def test_axe_has_no_complaint_about_pages_that_tell_of_trouble(tab: Open, runnin
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Somebody else has saved version 3")).to_be_visible()
     page.wait_for_load_state()
-    found["conflict"] = violations(page)
+    found["conflict"] = complaints(page, has_all=has_all)
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").first).to_contain_text("Saved as a new version")
     page.goto(f"{running.address}/prompts/{by_schema}/cases/new")
@@ -460,7 +466,7 @@ def test_axe_has_no_complaint_about_pages_that_tell_of_trouble(tab: Open, runnin
     page.get_by_role("button", name="Add test case").click()
     expect(page.get_by_role("alert")).to_contain_text("Not saved")
     page.wait_for_load_state()
-    found["invalid"] = violations(page)
+    found["invalid"] = complaints(page, has_all=has_all)
 
     assert found == {"gone": [], "conflict": [], "invalid": []}
     assert [one.text.content for one in running.store.prompts.versions(by_judge)][:2] == ["Mine.", "Theirs."]

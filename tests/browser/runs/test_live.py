@@ -8,7 +8,7 @@ import threading
 import httpx
 import pytest
 from playwright.sync_api import expect
-from tests.browser.axe import violations
+from tests.browser.axe import faults
 from tests.browser.runs.site import TOKEN, WHOLE_RUN_MS, Site, Visit, cases, wait_for_keys, wait_for_script
 
 from evenhand.engine.run import Progress
@@ -38,7 +38,7 @@ def test_a_text_is_tried_by_keyboard_alone_before_it_is_saved_and_its_input_kept
     page.get_by_label("Judge", exact=True).focus()
     page.keyboard.press("Control+Enter")
     expect(page.locator(".tried .judgment")).to_contain_text("Because.")
-    assert violations(page) == []
+    assert faults(page) == []
     page.get_by_role("button", name="Keep as test case").press("Enter")
     expect(page.locator("[data-kept]")).to_contain_text("Kept as test case")
     expect(page.locator(".tried")).to_contain_text("Within 30 days.")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Locator, expect
-from tests.browser.axe import complaints, violations
+from tests.browser.axe import complaints, faults
 from tests.browser.runs.site import HOSTILE, LONG, Site, Visit, arrive, press, wait_for_keys, wait_for_script
 
 from evenhand.server.pages import compare, evaluations, results, run_list
@@ -98,7 +99,7 @@ def test_answers_are_labelled_by_keys_and_the_page_stands_in_nobodys_way(visit: 
     for width in (360, 1280):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert violations(page) == []
+        assert faults(page) == []
     page.get_by_label("Note").fill("12 u")  # keys that are typed into a field are text
     page.locator("h1").click()
     wait_for_keys(page)
@@ -208,24 +209,32 @@ def test_runs_are_chosen_on_two_pages_of_the_list_and_compared(
 # All pages
 
 
-def addresses(site: Site) -> list[str]:
+def telling(site: Site) -> list[str]:
+    """Return the pages with most on them: lists, a form, charts, a case in the drawer, a comparison."""
     return [
-        "/runs",
         f"/runs/new?prompt={site.prompt}",
         f"/runs/{site.many}",
-        f"/runs/{site.many}/results",
         f"/runs/{site.many}/results?open=290",
-        f"/runs/{site.many}/results?verdict=pass&status=error",
         f"/runs/{site.targets}/results",
+        f"/runs/{site.changed}/card",
+        f"/compare?a={site.many}&b={site.changed}",
+        f"/trend?run={site.many}",
+    ]
+
+
+def others(site: Site) -> list[str]:
+    return [
+        "/runs",
+        f"/runs/{site.many}/results",
+        f"/runs/{site.many}/results?open=200",
+        f"/runs/{site.many}/results?verdict=pass&status=error",
         f"/runs/{site.targets}/results/1",
         f"/runs/{site.many}/evaluations",
         f"/runs/{site.changed}",
-        f"/runs/{site.changed}/card",
         f"/runs/{site.many}/card",
         f"/runs/{site.many}/results/1",
         f"/runs/{site.many}/label",
         f"/runs/{site.many}/delete",
-        f"/compare?a={site.many}&b={site.changed}",
         f"/compare?a={site.many}&b={site.hostile[0]}",
         f"/compare?a={site.many}&b={site.changed}&b={site.hostile[0]}",
         f"/compare?a={site.targets}",
@@ -233,7 +242,6 @@ def addresses(site: Site) -> list[str]:
         f"/compare/case?a={site.many}&b={site.changed}&case=case-000",
         f"/compare/case?a={site.targets}&case=France",
         f"/compare/case?a={site.targets}&case={LONG}",
-        f"/trend?run={site.many}",
         f"/trend?run={site.targets}&metric=mean",
         f"/drift?then={site.changed}&now={site.many}",
         f"/drift?then={site.changed}&now={site.many}&anyway=yes",
@@ -242,28 +250,42 @@ def addresses(site: Site) -> list[str]:
     ]
 
 
-def test_nothing_stands_in_anybodys_way(visit: Visit, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluations, "ON_A_PAGE", 9)  # one row is like the next
+Addresses = Callable[[Site], list[str]]
+some_and_others = pytest.mark.parametrize("addresses", [telling, pytest.param(others, marks=pytest.mark.long)])
+
+
+@pytest.fixture
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show fewer rows: one is like the next."""
+    monkeypatch.setattr(evaluations, "ON_A_PAGE", 9)
     monkeypatch.setattr(results, "ON_A_PAGE", 9)
     monkeypatch.setattr(compare, "MOST_CHANGES", 9)
+
+
+@some_and_others
+@pytest.mark.usefixtures("few_rows")
+def test_nothing_stands_in_anybodys_way(visit: Visit, site: Site, addresses: Addresses) -> None:
     page = visit("/runs", color_scheme="light", reduced_motion="reduce")
     found = {}
 
     for address in addresses(site):
         arrive(page, site.address + address)
         page.locator("details.menu").evaluate_all("all => all.forEach((one) => { one.open = true; })")
-        found[address] = complaints(page, has_all="open=" in address)  # one thing lies over another
+        found[address] = complaints(page, has_all="open=200" in address)  # one thing lies over another
 
     assert found == {address: [] for address in addresses(site)}
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-def test_nothing_is_wider_than_the_page(visit: Visit, site: Site, width: int) -> None:
-    page = visit("/runs", viewport={"width": width, "height": 800})
+@some_and_others
+@pytest.mark.usefixtures("few_rows")
+def test_nothing_is_wider_than_the_page(visit: Visit, site: Site, addresses: Addresses) -> None:
+    page = visit("/runs")
 
     for address in addresses(site):
         arrive(page, site.address + address)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+        for width in (360, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, address
 
 
 # Enough for the page of a case; at the end, every text goes through the drawer, which shows the same.
@@ -275,28 +297,50 @@ AT_WORK = """async () => {
 }"""
 
 
-def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site) -> None:
+def compared(site: Site, number: int) -> str:
     first, second = site.hostile
-    page = visit("/runs")
-    ids = [f"{n} {HOSTILE[n]}".replace("\0", "") for n in SOME_HOSTILE]
+    return f"/compare/case?a={first}&b={second}&case={quote(f'{number} {HOSTILE[number]}'.replace(chr(0), ''))}"
 
-    for address in [
-        "/runs", "/runs/new", f"/runs/new?prompt={site.hostile_prompt}", f"/runs/{first}", f"/runs/{first}/card", f"/runs/{first}/delete",
-        f"/runs/{second}", f"/runs?prompt={site.hostile_prompt}", f"/compare?a={first}&b={second}&way=worse", f"/compare?a={first}&b={site.many}",
-        f"/compare?a={first}&b={second}&b={site.many}", f"/compare?a={site.hostile_targets}", f"/trend?run={first}", f"/trend?prompt={site.hostile_prompt}",
-        *(f"/compare/case?a={first}&b={second}&case={quote(name)}" for name in ids),
+
+def telling_hostile(site: Site) -> list[str]:
+    """Return a page of each kind on which texts of others stand."""
+    first, second = site.hostile
+    return [
+        f"/runs/new?prompt={site.hostile_prompt}", f"/runs/{first}", f"/runs/{first}/card",
+        f"/compare?a={first}&b={second}&way=worse", f"/compare?a={site.hostile_targets}", compared(site, SOME_HOSTILE[0]),
+        f"/runs/{first}/evaluations?text=%3Cscript%3E", f"/runs/{site.hostile_targets}/results", f"/runs/{first}/results/0",
+    ]  # fmt: skip
+
+
+def other_hostile(site: Site) -> list[str]:
+    first, second = site.hostile
+    return [
+        "/runs", "/runs/new", f"/runs/{first}/delete", f"/runs/{second}", f"/runs?prompt={site.hostile_prompt}", f"/compare?a={first}&b={site.many}",
+        f"/compare?a={first}&b={second}&b={site.many}", f"/trend?run={first}", f"/trend?prompt={site.hostile_prompt}",
+        *(compared(site, number) for number in SOME_HOSTILE[1:]),
         f"/compare/case?a={site.hostile_targets}&case={quote(HOSTILE[0])}",
         f"/drift?then={first}&now={second}&anyway=yes", f"/judges/compare?run={first}&run={second}&anyway=yes",
-        f"/runs/{first}/results?text=%3Cscript%3E", f"/runs/{first}/evaluations?text=%3Cscript%3E", f"/runs/{site.hostile_targets}/results", *(f"/runs/{first}/results/{n}" for n in SOME_HOSTILE),
-    ]:  # fmt: skip
+        f"/runs/{first}/results?text=%3Cscript%3E", *(f"/runs/{first}/results/{n}" for n in SOME_HOSTILE[1:]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("addresses", [telling_hostile, pytest.param(other_hostile, marks=pytest.mark.long)])
+def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site, addresses: Addresses) -> None:
+    page = visit("/runs")
+
+    for address in addresses(site):
         page.goto(site.address + address)
         assert page.evaluate(AT_WORK) == [None, 0], address
 
-    page.goto(f"{site.address}/runs/{first}/results")
+
+@pytest.mark.parametrize("texts", [8, pytest.param(len(HOSTILE), marks=pytest.mark.long)], ids=["some", "all"])
+def test_hostile_texts_run_nothing_in_the_drawer(visit: Visit, site: Site, texts: int) -> None:
+    page = visit(f"/runs/{site.hostile[0]}/results")
     wait_for_script(page)
+
     page.locator("#listing tbody tr").nth(0).focus()
     press(page, "Enter")
-    for number in range(len(HOSTILE)):
+    for number in range(texts):
         expect(page.locator("#drawer .case-facts .id")).to_contain_text(f"{number} ")
         assert page.evaluate("window.ran") is None
         press(page, "j")
