@@ -80,9 +80,3 @@ def test_twice_the_text_takes_twice_the_work(group: str, tmp_path: Path) -> None
         assert works == [], "\n".join(map(str, works))
     else:
         assert works
-
-
-def test_the_groups_are_those_of_the_program() -> None:
-    listed = subprocess.run([sys.executable, str(PROGRAM), "--list"], capture_output=True, text=True, check=True)
-
-    assert tuple(json.loads(listed.stdout)) == GROUPS

@@ -19,11 +19,12 @@ from re import _constants as c, _parser as parser  # there is no other way to se
 from typing import Any, NamedTuple, TypeAlias
 
 import pytest
+from tests.source import PACKAGE, modules, nodes_of
 
-import evenhand
 from evenhand.suites.plain_yaml import case_pattern
 
-PACKAGE = Path(evenhand.__file__).parent
+pytestmark = pytest.mark.group("source")
+
 FUNCTIONS = frozenset({"compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"})
 # Who repeats fewer times is as good as one who does not.
 FEW = 1000
@@ -59,18 +60,16 @@ PUT_TOGETHER: dict[str, str] = {
 
 def uses() -> Iterator[Use]:
     """Find every pattern of the package: compiled ones by what their names are used for, others by the function."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        if "import re\n" not in text:
+    for path, tree in modules().items():
+        if not any(isinstance(node, ast.Import) and any(one.name == "re" for one in node.names) for node in tree.body):
             continue
-        tree = ast.parse(text)
         named: dict[str, set[str]] = {}
-        for node in ast.walk(tree):
+        for node in nodes_of(path):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 named.setdefault(node.value.id, set()).add(node.attr)
         where = path.relative_to(PACKAGE).as_posix()
         compiled = {id(value): name for name, value in assignments(tree)}
-        for call in ast.walk(tree):
+        for call in nodes_of(path):
             match call:
                 case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=function)) if function in FUNCTIONS:
                     pass

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.growth.test_growth import GROUPS
 from tests.source import PACKAGE, modules, nodes_of
 
 pytestmark = pytest.mark.group("source")
@@ -84,11 +85,20 @@ OTHERS = {
 }
 
 
-def test_whatever_takes_text_apart_is_measured_or_says_why_not() -> None:
-    listed = subprocess.run([sys.executable, str(PROGRAM), "--list"], capture_output=True, text=True, check=True)
-    measured = {
-        module for group in json.loads(listed.stdout).values() for modules in group.values() for module in modules
-    }
+@pytest.fixture(scope="module")
+def listed() -> dict[str, dict[str, list[str]]]:
+    """Ask the program for its groups, and for the modules that their readers cover."""
+    done = subprocess.run([sys.executable, str(PROGRAM), "--list"], capture_output=True, text=True, check=True)
+    groups: dict[str, dict[str, list[str]]] = json.loads(done.stdout)
+    return groups
+
+
+def test_the_groups_are_those_of_the_program(listed: dict[str, dict[str, list[str]]]) -> None:
+    assert tuple(listed) == GROUPS
+
+
+def test_whatever_takes_text_apart_is_measured_or_says_why_not(listed: dict[str, dict[str, list[str]]]) -> None:
+    measured = {module for group in listed.values() for modules in group.values() for module in modules}
 
     found = set(modules_that_take_apart())
 
