@@ -149,8 +149,8 @@ PAGES = [
 WITH_MANY_COMMANDS = {
     f"docs/{name}.md"
     for name in (
-        "audit", "ci", "coming-from-agentv", "coming-from-promptfoo", "export-results", "offline", "profiles", "prompts",
-        "pytest", "ranking",
+        "audit", "ci", "coming-from-agentv", "coming-from-promptfoo", "command-line", "drift", "export-results", "judge-card",
+        "offline", "opentelemetry", "profiles", "prompts", "pytest", "ranking", "server", "tune",
     )
 }  # fmt: skip
 LONG = (pytest.mark.long,)

@@ -316,22 +316,20 @@ SUITE = (
     "name: capitals\nevaluators: [{name: right, type: contains, value: Paris}]\n"
     'cases: [{id: a, candidate_answer: "%s"}, {id: b, candidate_answer: It is Paris.}]\n'
 )
-READ_MLFLOW = """
+EXPORT_AND_READ = """
 import json, sys
 from mlflow.tracking import MlflowClient
-client = MlflowClient(tracking_uri=sys.argv[1])
+from evenhand import export_results
+made = export_results(sys.argv[1], to="mlflow", uri=sys.argv[2]).id
+client = MlflowClient(tracking_uri=sys.argv[2])
 (experiment,) = client.search_experiments(filter_string="name = 'capitals'")
 runs = client.search_runs([experiment.experiment_id])
-print(json.dumps({run.info.run_id: [run.info.run_name, run.data.metrics["right/mean"], run.data.params["run_id"],
-    sorted(file.path for file in client.list_artifacts(run.info.run_id))] for run in runs}))
-"""
-EXPORT = """
-import sys
-from evenhand import export_results
-print(export_results(sys.argv[1], to="mlflow", uri=sys.argv[2]).id)
+print(json.dumps([made, {run.info.run_id: [run.info.run_name, run.data.metrics["right/mean"], run.data.params["run_id"],
+    sorted(file.path for file in client.list_artifacts(run.info.run_id))] for run in runs}]))
 """
 
 
+@pytest.mark.long  # two programs load MLflow, as those of tests/test_exports.py do
 def test_runs_are_exported_to_a_store_of_mlflow(folder: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -342,8 +340,7 @@ def test_runs_are_exported_to_a_store_of_mlflow(folder: Path, monkeypatch: pytes
     second = typed("run", "suite.yaml", "--quiet").strip()
 
     by_command = typed("export-results", first, "--to", "mlflow", "--uri", uri).strip()
-    by_library = program(EXPORT, second, uri)
-    found = json.loads(program(READ_MLFLOW, uri))
+    by_library, found = json.loads(program(EXPORT_AND_READ, second, uri))
 
     files = ["evaluations.csv", "report.html", "report.json"]
     assert found == {by_command: ["first", 0.5, first, files], by_library: ["capitals", 1.0, second, files]}
