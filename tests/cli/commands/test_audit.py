@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import pytest
 from evenhand.profiles.audit import report
 from evenhand.profiles.audit.result import numbers_of
 
-pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+# many small ones, which together would take the fast tests beyond their minute
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stored_nothing")]
 
 Serve = Callable[..., Any]
 Command = Callable[..., Any]
@@ -241,6 +243,7 @@ def test_an_estimate_asks_nobody_and_keeps_nothing(
     design: Callable[..., str], judged_by: Callable[..., Any], command: Command, folder: Path
 ) -> None:
     judge = judged_by()
+    shutil.rmtree(folder / ".evenhand")
 
     done = command("audit", design(), "--estimate")
     told = command("audit", design(), "--estimate", "--json")

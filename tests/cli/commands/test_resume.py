@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from evenhand.domain.run import RunStatus
 from evenhand.store.store import open_store
 
 # Many, and together they take a while.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stored_nothing")]
 
 
 def stopped(command: Callable[..., Any], *argv: str) -> str:
@@ -218,6 +219,7 @@ def test_the_command_that_goes_on_names_the_database_where_it_was_typed(
     folder: Path, command: Callable[..., Any], suite: Callable[..., Path], provider: Any
 ) -> None:
     suite(9, judge=provider)
+    shutil.rmtree(folder / ".evenhand")
 
     done = command("run", "suite.yaml", "--max-calls", "4", "--db", "my runs.db")
     told = done.err.split("resume with: evenhand ")[1].strip()

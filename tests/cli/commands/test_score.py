@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.slow  # many small ones, which together would take the fast tests beyond their minute
+# many small ones, which together would take the fast tests beyond their minute
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stored_nothing")]
 
 SCORES = {"nurse": 8, "baker": 3.5, "smith": 5}
 USUAL = ("--criteria", "Experience", "--judge", "openai/gpt-5-mini")
@@ -164,6 +166,8 @@ def test_what_was_asked_before_comes_from_the_cache(people: Path, judge: Any, co
 
 
 def test_an_estimate_asks_nobody_and_leaves_no_run(people: Path, judge: Any, command: Callable[..., Any]) -> None:
+    shutil.rmtree(".evenhand")
+
     done = command("score", "people.jsonl", *USUAL, "--estimate")
 
     assert (done.code, judge.asked) == (0, [])
