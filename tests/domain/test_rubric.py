@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evenhand import Check, ConfigError, Rubric, Thresholds, Verdict
 from evenhand.domain.rubric import bands, rubric_items, rubric_score, rubric_verdict
@@ -121,6 +121,7 @@ def test_a_banded_item_gates_by_its_minimum_and_not_by_required() -> None:
     assert rubric_verdict([free], [check], 0.8, Thresholds()) is Verdict.PASS
 
 
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.floats(0.001, 1000), st.booleans()), min_size=1, max_size=20))
 def test_the_score_is_a_share_whatever_the_weights(weighted: list[tuple[float, bool]]) -> None:
     items = rubric_items([{"description": "x", "weight": weight} for weight, _ in weighted])
