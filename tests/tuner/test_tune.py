@@ -154,7 +154,7 @@ def test_what_does_not_help_is_not_adopted_and_the_held_out_cases_are_not_looked
 def test_luck_looks_better_than_it_is(labelled: Make) -> None:
     made = labelled(by_chance, 60)
 
-    found = tune(made.run, evaluator=made.evaluator, model=write_rule, seed=3)
+    found = tune(made.run, evaluator=made.evaluator, model=write_rule, seed=3, folds=3)
 
     best = max(share for share in found.ways.values() if share is not None)
     assert not found.adopted
@@ -190,7 +190,7 @@ def test_nothing_that_is_judged_was_seen_when_its_prompt_was_made(labelled: Make
         return write_rule(messages)
 
     made = labelled(judge)
-    found = tune(made.run, evaluator=made.evaluator, model=write)
+    found = tune(made.run, evaluator=made.evaluator, model=write, folds=4)
 
     assert all(number not in examples for number, examples in shown)
     parts = parts_of(made.run, found)
@@ -212,7 +212,7 @@ def test_nothing_that_is_judged_was_seen_when_its_prompt_was_made(labelled: Make
 def test_the_same_labels_are_split_in_the_same_way_and_clusters_stay_together(labelled: Make) -> None:
     made = labelled(lenient, clusters=20)
 
-    found, again = (tune(made.run, evaluator=made.evaluator) for _ in range(2))
+    found, again = (tune(made.run, evaluator=made.evaluator, folds=3) for _ in range(2))
     parts = parts_of(made.run, found)
 
     assert parts == parts_of(made.run, again)
@@ -337,7 +337,7 @@ def test_what_only_claims_to_be_a_tuning_is_refused(tuning: dict[str, Any]) -> N
 def test_cases_with_the_same_texts_stay_together(labelled: Make) -> None:
     made = labelled(lenient, repeats=2)
 
-    parts = parts_of(made.run, tune(made.run, evaluator=made.evaluator))
+    parts = parts_of(made.run, tune(made.run, evaluator=made.evaluator, folds=3))
 
     assert all(parts[number] == parts[number + 1] for number in range(0, 40, 2))
 
