@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from evenhand import Audit, RankedProfiles, ScoredProfiles, Scripted, audit, rank, score
+
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 VERDICTS = re.compile(r"\b(pass|passed|pass rate|borderline|fail|fails)\b", re.IGNORECASE)
 DESIGN = {
@@ -21,11 +24,13 @@ DESIGN = {
 }
 
 
+@functools.cache
 def scored() -> ScoredProfiles:
     replies = [json.dumps({"score": one, "justification": "Because."}) for one in (4, 9, 8)]
     return score(["A", "B", "C"], criteria="Care", judge=Scripted(replies), concurrency=1, store=None)
 
 
+@functools.cache
 def ranked() -> RankedProfiles:
     def judge(messages: Any) -> str:
         shown = re.findall(r"<profile_([A-Z]) id=\S+>\nworth (\d)", messages[-1]["content"])
@@ -34,6 +39,7 @@ def ranked() -> RankedProfiles:
     return rank([f"worth {number}" for number in range(6)], criteria="Worth", judge=judge, store=None)
 
 
+@functools.cache
 def audited() -> Audit:
     def judge(messages: Any) -> str:
         return json.dumps({"score": 8 if "10 years" in messages[-1]["content"] else 5, "justification": "By years."})
@@ -91,7 +97,7 @@ def test_nobody_leads_where_there_is_no_order() -> None:
 
 
 def test_a_line_about_many_groups_waits_for_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = ranked()
+    made = ranked.__wrapped__()  # which nobody has fitted
     monkeypatch.setattr("evenhand.profiles.ranking.report.MOST_FITTED_FOR_A_LINE", 1)
 
     assert repr(made.run).endswith(f": a ranking of {made.ranks.groups} groups")

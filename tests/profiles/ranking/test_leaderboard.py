@@ -13,6 +13,8 @@ import pytest
 from evenhand import Profile, RankedProfiles, rank
 from evenhand.profiles.ranking import leaderboard, profile_view
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 SHOWN = re.compile(r'<profile_([A-Z]) id="\w+">\nworth (\d+)')
 BELOW = re.compile(r'<tr class="below">.*?</tr>', re.DOTALL)
 

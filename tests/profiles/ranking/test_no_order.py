@@ -13,7 +13,7 @@ import pytest
 
 from evenhand import RankedProfiles, rank
 
-pytestmark = pytest.mark.slow  # it is a ranking of some rounds
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_draws")]  # it is a ranking of some rounds
 
 
 def shuffling(messages: Any) -> str:
