@@ -15,45 +15,53 @@ from evenhand.suites.suite import read_suite
 HEAD = "name: large\nevaluators:\n- {type: contains}\n"
 
 
-def as_dict(number: int) -> dict[str, str]:
+def as_dict(number: int, words: int) -> dict[str, str]:
     return {
         "id": f"case-{number}",
         "input": f"What is the capital of country number {number}?",
         "candidate_answer": f"It is the city number {number}.",
         "reference_answer": f"city number {number}",
-        "expected_outcome": "Names the city",
+        "expected_outcome": "Names the city" + " and no other" * words,
     }
 
 
-def in_yaml(number: int) -> str:
-    return "".join(f"{'- ' if key == 'id' else '  '}{key}: {value}\n" for key, value in as_dict(number).items())
+def in_yaml(case: dict[str, str]) -> str:
+    return "".join(f"{'- ' if key == 'id' else '  '}{key}: {value}\n" for key, value in case.items())
 
 
-def write(file: TextIO, form: str, count: int) -> None:
-    numbers: Iterator[int] = iter(range(count))
+def write(file: TextIO, form: str, count: int, words: int) -> None:
+    cases: Iterator[dict[str, str]] = (as_dict(number, words) for number in range(count))
     if form == "yaml":
         file.write(f"{HEAD}cases:\n")
-        file.writelines(map(in_yaml, numbers))
+        file.writelines(map(in_yaml, cases))
     elif form == "yaml, cases first":
         file.write("cases:\n")
-        file.writelines(map(in_yaml, numbers))
+        file.writelines(map(in_yaml, cases))
         file.write(HEAD)
     elif form == "json":
         file.write('{"evaluators": [{"type": "contains"}], "cases": [\n')
-        file.write(",\n".join(json.dumps(as_dict(number)) for number in numbers))
+        file.write(",\n".join(json.dumps(case) for case in cases))
         file.write("]}")
     else:
-        file.writelines(f"{json.dumps(as_dict(number))}\n" for number in numbers)
+        file.writelines(f"{json.dumps(case)}\n" for case in cases)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("form", "count"), [("yaml", 10_000), ("yaml, cases first", 5_000), ("json", 5_000), ("jsonl", 5_000)]
+    ("form", "count", "words"),
+    [
+        ("yaml", 1_000, 240),
+        ("yaml, cases first", 1_000, 240),
+        ("json", 1_000, 240),
+        ("jsonl", 5_000, 0),
+        pytest.param("yaml", 10_000, 0, marks=pytest.mark.long),
+    ],
 )
-def test_many_cases_take_less_than_two_megabytes(form: str, count: int) -> None:
+def test_many_cases_take_less_than_two_megabytes(form: str, count: int, words: int) -> None:
+    """A thousand cases with long texts are more than three megabytes."""
     name = f"suite.{form.partition(',')[0]}"
     with Path(name).open("w", encoding="utf-8") as file:
-        write(file, form, count)
+        write(file, form, count, words)
     Path("warm.yaml").write_text(f"{HEAD}cases: [{{id: a}}]", encoding="utf-8")
     if form == "jsonl":
         Path("suite.yaml").write_text(HEAD, encoding="utf-8")
@@ -70,7 +78,9 @@ def test_many_cases_take_less_than_two_megabytes(form: str, count: int) -> None:
 
 
 def test_the_first_case_is_there_before_the_last_is_read() -> None:
-    Path("suite.yaml").write_text(f"{HEAD}cases:\n{in_yaml(0)}" + in_yaml(1) * 2000 + "- {id: [", encoding="utf-8")
+    Path("suite.yaml").write_text(
+        f"{HEAD}cases:\n{in_yaml(as_dict(0, 0))}" + in_yaml(as_dict(1, 0)) * 2000 + "- {id: [", encoding="utf-8"
+    )
 
     first = next(read_suite("suite.yaml").cases())
 
