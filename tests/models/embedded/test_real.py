@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -33,7 +34,6 @@ from evenhand.domain.contract import FieldContract, Score
 from evenhand.domain.message import Message
 from evenhand.domain.reply import Reply, Unanswered
 from evenhand.domain.scale import UNIT
-from evenhand.evaluators.freeform import FREEFORM
 from evenhand.models.embedded.client import EmbeddedModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.group("smollm"), pytest.mark.timeout(1200)]
@@ -88,6 +88,7 @@ def test_it_checks_items_by_the_probability_of_yes_writes_nothing_and_reads_once
     assert second.input_tokens - second.cached_tokens <= 40
 
 
+@pytest.mark.long
 def test_a_check_does_not_depend_on_what_was_asked_before(smollm: str) -> None:
     def probabilities(case: Case, *items: str) -> list[float | None]:
         evaluation = scored(PromptEvaluator(judge=smollm, rubrics=items).evaluate(case))
@@ -105,9 +106,9 @@ def test_a_check_does_not_depend_on_what_was_asked_before(smollm: str) -> None:
 
 @pytest.mark.long
 def test_it_checks_items_in_words_when_told_to(smollm: str) -> None:
-    evaluation = scored(PromptEvaluator(judge=smollm, rubrics=ITEMS, score_from="text").evaluate(CANBERRA))
+    evaluation = scored(PromptEvaluator(judge=smollm, rubrics=ITEMS[:1], score_from="text").evaluate(CANBERRA))
 
-    assert [check.id for check in evaluation.checks] == ["rubric-1", "rubric-2"]
+    assert [check.id for check in evaluation.checks] == ["rubric-1"]
     assert evaluation.flags == ()
 
 
@@ -127,12 +128,9 @@ def test_it_compares_in_both_orders(smollm: str) -> None:
     assert evaluation.details["outcome"] in {"win", "tie", "loss"}
 
 
-@pytest.mark.parametrize(
-    "contract",
-    [FieldContract(name="bare", fields=(Score(scale=UNIT),)), pytest.param(FREEFORM, marks=pytest.mark.long)],
-    ids=lambda one: one.name,
-)
-def test_a_schema_binds_what_it_writes(smollm: str, contract: FieldContract) -> None:
+def test_a_schema_binds_what_it_writes(smollm: str) -> None:
+    contract = FieldContract(name="bare", fields=(Score(scale=UNIT),))
+
     reply = asked(smollm, "Say something, in French.", contract=contract)
 
     assert isinstance(reply, Reply)
@@ -142,7 +140,7 @@ def test_a_schema_binds_what_it_writes(smollm: str, contract: FieldContract) -> 
 
 @pytest.mark.long
 def test_without_a_schema_it_writes_what_it_likes_and_that_is_an_error_with_a_record(smollm: str) -> None:
-    judge = {"model": smollm, "structured": "none", "max_tokens": 24}
+    judge = {"model": smollm, "structured": "none", "max_tokens": 8}
 
     evaluation = PromptEvaluator(judge=judge, max_attempts=2).evaluate(CANBERRA)
 
@@ -151,6 +149,7 @@ def test_without_a_schema_it_writes_what_it_likes_and_that_is_an_error_with_a_re
     assert all(attempt.raw and attempt.error for attempt in evaluation.attempts)
 
 
+@pytest.mark.long
 def test_the_same_question_gets_the_same_reply(smollm: str) -> None:
     replies = [asked(smollm, "Name a river.", max_tokens=8) for _ in range(2)]
 
@@ -192,6 +191,7 @@ def test_the_event_loop_goes_on_while_it_thinks(smollm: str) -> None:
     assert asyncio.run(both()) > 5
 
 
+@pytest.mark.long
 def test_it_stops_waiting_in_time_and_answers_the_next_question(smollm: str) -> None:
     late = asked({"model": smollm, "timeout": 0.01}, "Write a long story. " * 10, max_tokens=10)
     reply = asked(smollm, "Name a river.", max_tokens=4)
@@ -252,13 +252,17 @@ def listening_ports() -> list[int]:
 
 
 @pytest.mark.long
-def test_the_examples_profiles_are_ranked_in_pairs_by_it(smollm: str) -> None:
-    ranked = rank(PROFILES / "texts", criteria="Has led children", judge=smollm, group_size=2, rounds=2, store=None)
+def test_the_examples_profiles_are_ranked_in_pairs_by_it(smollm: str, tmp_path: Path) -> None:
+    texts = sorted((PROFILES / "texts").iterdir())
+    for text in texts[:4]:
+        shutil.copy(text, tmp_path)
 
-    assert sorted(one.id for one in ranked) == sorted(path.name for path in (PROFILES / "texts").iterdir())
+    ranked = rank(tmp_path, criteria="Has led children", judge=smollm, group_size=2, rounds=2, store=None)
+
+    assert sorted(one.id for one in ranked) == [text.name for text in texts[:4]]
     assert {one.groups for one in ranked} == {2}
     assert ranked.ranks.failed == 0
-    assert all(len((PROFILES / "texts" / one.id).read_text().split()) < 40 for one in ranked)
+    assert all(len(text.read_text().split()) < 40 for text in texts)
 
 
 def write_suite(folder: Path, judge: str) -> Path:
@@ -270,6 +274,7 @@ def write_suite(folder: Path, judge: str) -> Path:
     return suite
 
 
+@pytest.mark.long
 def test_a_command_judges_with_it_and_finds_the_reply_in_the_cache_the_next_time(smollm: str, tmp_path: Path) -> None:
     suite = write_suite(tmp_path, smollm)
     command = ["run", str(suite), "--json", "--db", str(tmp_path / "runs.db")]
