@@ -46,7 +46,7 @@ class Extent:
     drivers: int
 
 
-SAMPLE = pytest.param(Extent(cases=1200, workers=2, drivers=1), id="sample")
+SAMPLE = pytest.param(Extent(cases=420, workers=2, drivers=1), id="sample")
 ALL = pytest.param(Extent(cases=10_000, workers=10, drivers=3), id="all", marks=pytest.mark.sweep)
 
 
