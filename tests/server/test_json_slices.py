@@ -53,7 +53,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_slices")
-@hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture], max_examples=400)
+@hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture], max_examples=60)
 @hypothesis.given(value=values, indent=st.sampled_from([None, 0, 3]), ascii=st.booleans())
 def test_slices_are_the_same_as_the_whole(value: Any, indent: int | None, ascii: bool) -> None:  # noqa: A002
     body = json.dumps([value], indent=indent, ensure_ascii=ascii).encode()
@@ -62,15 +62,19 @@ def test_slices_are_the_same_as_the_whole(value: Any, indent: int | None, ascii:
 
 
 @pytest.mark.usefixtures("small_slices")
-@hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture], max_examples=800)
-@hypothesis.given(value=values, mistake=mistakes, place=st.floats(0, 1), length=st.integers(0, 2))
-def test_what_is_no_json_is_refused_as_the_whole_is(value: Any, mistake: bytes, place: float, length: int) -> None:
-    body = json.dumps([value, {"a": value}]).encode()
-    at = round(place * len(body))
+@pytest.mark.parametrize("examples", [100, pytest.param(800, marks=pytest.mark.long)])
+def test_what_is_no_json_is_refused_as_the_whole_is(examples: int) -> None:
+    @hypothesis.settings(max_examples=examples)
+    @hypothesis.given(value=values, mistake=mistakes, place=st.floats(0, 1), length=st.integers(0, 2))
+    def is_refused_alike(value: Any, mistake: bytes, place: float, length: int) -> None:
+        body = json.dumps([value, {"a": value}]).encode()
+        at = round(place * len(body))
 
-    changed = body[:at] + mistake + body[at + length :]
+        changed = body[:at] + mistake + body[at + length :]
 
-    assert sliced(changed) == whole(changed)
+        assert sliced(changed) == whole(changed)
+
+    is_refused_alike()
 
 
 @pytest.mark.usefixtures("small_slices")

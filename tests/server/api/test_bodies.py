@@ -102,14 +102,18 @@ def test_json_that_is_nested_deep_is_refused(client: TestClient) -> None:
 
 
 def test_a_million_ids_are_refused(client: TestClient, prompt: str) -> None:
-    body = {"prompt": prompt, "models": ["vllm/a"], "test_cases": ["t-aaaaaa"] * 1_000_000}
+    headers = {"content-type": "application/json"}
+    asked = b'{"prompt": "%b", "models": ["vllm/a"], "test_cases": [%b]}'
+    too_large = asked % (prompt.encode(), b",".join([b'"t-aaaaaa"'] * 1_000_000))
+    too_many = asked % (prompt.encode(), b",".join([b'"t-a"'] * 100_000))
+    prompts = b'{"prompts": [%b]}' % b",".join([b'{"name":"p"}'] * 200_000)
 
-    answer = client.post("/api/runs", json=body)
+    answer = client.post("/api/runs", content=too_large, headers=headers)
 
     assert answer.status_code == 413
-    body["test_cases"] = ["t-a"] * 100_000
-    assert client.post("/api/runs", json=body).json()["errors"][0]["field"] == "test_cases"
-    many = client.post("/api/import", json={"prompts": [{"name": "p"}] * 1_000_000})
+    refused = client.post("/api/runs", content=too_many, headers=headers)
+    assert refused.json()["errors"][0]["field"] == "test_cases"
+    many = client.post("/api/import", content=prompts, headers=headers)
     assert (many.status_code, many.json()["errors"][0]["field"]) == (422, "prompts")
     assert len(many.content) < 1000
 
