@@ -252,11 +252,14 @@ def test_hostile_texts_are_shown_as_text(
     replies = [text for said in usable for text in (said, reply(0.5, hits=[said], misses=[said], reasoning=said))]
     run = judged(*cases, replies=replies, evaluators={**JUDGE, "name": usable[0]}, name=usable[1])
 
-    pages = [parsed(client.get(f"/runs/{run.id}/results/{number}")) for number in range(len(usable))]
+    escape = usable.index(next(said for said in usable if "\x1b" in said))
+    pages = {
+        number: parsed(client.get(f"/runs/{run.id}/results/{number}")) for number in (escape, *range(0, len(usable), 5))
+    }
 
-    for page in pages:
+    for page in pages.values():
         assert {one.name for one in page.elements} <= elements(
             "abbr article details fieldset h3 legend pre section strong summary"
         )
     assert usable[0] in pages[0].one("h1").text
-    assert "␛" in pages[usable.index(next(said for said in usable if "\x1b" in said))].one("article").text
+    assert "␛" in pages[escape].one("article").text

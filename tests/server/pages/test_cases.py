@@ -233,13 +233,14 @@ def test_hostile_texts_of_test_cases_are_shown_as_they_are(
     client: TestClient, store: Store, by_schema: Prompt, post: Post, parsed: Parsed, hostile: list[str]
 ) -> None:
     usable = [text for text in hostile if text.isprintable() and text.strip()]
+    usable.append(" ".join(usable))
     cases = store.prompts.add_cases(by_schema.id, [TestCaseText(input=text, reference=text) for text in usable])
 
     listed = parsed(client.get(f"/prompts/{by_schema.id}/cases"))
 
     assert [one.text for one in listed.all("th", class_="clip")] == [text[:300] for text in usable][:100]
     assert parsed(client.get(f"/cases/{cases[0].id}/delete")).one("pre").text == usable[0]
-    for text, case in zip(usable, cases, strict=True):
+    for text, case in list(zip(usable, cases, strict=True))[::-5]:
         page = parsed(client.get(f"/cases/{case.id}"))
         checked = parsed(post(f"/cases/{case.id}", evaluation_schema=text, output=text, action="check", seen="1"))
         assert page.value("input") == page.value("reference") == text
