@@ -69,8 +69,8 @@ def test_fifty_at_once_make_one_run(client: TestClient, prompt: str, models: Any
 
 @pytest.mark.slow
 @pytest.mark.group("postgres")
-def test_two_servers_on_one_database_make_one_run(postgres_url: str, models: Any) -> None:
-    settings = ServerSettings(db=postgres_url, token=Secret("t" * 16), judge="vllm/judge", page_wait_seconds=60.0)
+def test_two_servers_on_one_database_make_one_run(empty_postgres: str, models: Any) -> None:
+    settings = ServerSettings(db=empty_postgres, token=Secret("t" * 16), judge="vllm/judge", page_wait_seconds=60.0)
     with contextlib.ExitStack() as stack:
         clients = [
             stack.enter_context(

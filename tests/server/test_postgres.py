@@ -31,8 +31,8 @@ QUERIES = (
 
 
 @pytest.fixture
-def settings(settings: ServerSettings, postgres_url: str) -> ServerSettings:
-    return replace(settings, db=postgres_url)
+def settings(settings: ServerSettings, empty_postgres: str) -> ServerSettings:
+    return replace(settings, db=empty_postgres)
 
 
 @pytest.fixture

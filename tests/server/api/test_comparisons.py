@@ -138,9 +138,9 @@ def test_a_run_is_pinned_as_the_baseline_and_unpinned(client: TestClient, tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.group("postgres")
-def test_postgresql_gives_the_same(postgres_url: str) -> None:
-    first, second = judged(postgres_url, [0.1, 0.9]), judged(postgres_url, [0.7, 0.9])
-    settings = ServerSettings(db=postgres_url, token=Secret("t" * 16), page_wait_seconds=60.0)
+def test_postgresql_gives_the_same(empty_postgres: str) -> None:
+    first, second = judged(empty_postgres, [0.1, 0.9]), judged(empty_postgres, [0.7, 0.9])
+    settings = ServerSettings(db=empty_postgres, token=Secret("t" * 16), page_wait_seconds=60.0)
     headers = {"authorization": "Bearer " + "t" * 16}
     with TestClient(make_app(settings), base_url="http://localhost:8642", headers=headers) as client:
         pinned = client.put(f"/api/runs/{first}/baseline").json()
