@@ -207,7 +207,7 @@ def test_an_evaluator_can_be_looked_at_by_itself(client: TestClient, judged: Jud
 def test_large_runs_are_compared_while_the_page_says_so(
     client: TestClient, judged: Judge, parsed: Parsed, wait_seconds: Callable[[float], None], may_end: threading.Event
 ) -> None:
-    a, b = judged(*[0.2] * 120), judged(*[0.9] * 120)
+    a, b = judged(*[0.2] * 30), judged(*[0.9] * 30)
     wait_seconds(0.0)
 
     first = parsed(client.get(f"/compare?a={a.id}&b={b.id}"))

@@ -793,7 +793,7 @@ def test_the_numbers_of_a_finished_run_are_counted_once(client: TestClient, stor
 def test_a_run_whose_numbers_take_long_is_shown_without_them_until_they_are_there(
     client: TestClient, store: Store, parsed: Parsed, wait_seconds: Callable[[float], None], may_end: threading.Event
 ) -> None:
-    run = planned(store, cases=4000, judged=4000, status=RunStatus.FINISHED)
+    run = planned(store, cases=1200, judged=1200, status=RunStatus.FINISHED)
     wait_seconds(0.0)
 
     first = parsed(client.get(f"/runs/{run.id}"))
@@ -801,6 +801,6 @@ def test_a_run_whose_numbers_take_long_is_shown_without_them_until_they_are_ther
     may_end.set()
     then = parsed(client.get(f"/runs/{run.id}"))
 
-    assert "The summary of 4,000 cases is being computed." in first.one("main").text
+    assert "The summary of 1,200 cases is being computed." in first.one("main").text
     assert first.all("script", src="/static/live_runs.js")
     assert "mean 1.00" in then.one("main").text

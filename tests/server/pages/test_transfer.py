@@ -229,24 +229,24 @@ def send(client: TestClient, parsed: Parsed) -> Callable[[bytes, str], tuple[lis
 
 
 def test_a_large_import_goes_on_in_the_background_and_shows_its_progress(store: Store, send: Any) -> None:
-    checked, _ = send(many(20_000), "check")
+    checked, _ = send(many(5_500), "check")
     before = store.prompts.all()
-    said, page = send(many(20_000), "import")
+    said, page = send(many(5_500), "import")
 
     assert "nothing has been changed yet" in checked[-1]
     assert "choose the file again" in checked[-1]
     assert before == []
     assert "Import in progress" in said[0]
     assert "Imported." in page.one("div", role="status").text
-    assert store.prompts.find("many").test_cases == 20_001
+    assert store.prompts.find("many").test_cases == 5_501
 
 
 def test_a_large_import_with_a_mistake_imports_nothing_and_names_it(store: Store, send: Any) -> None:
-    _, page = send(many(6_000, wrong=1), "import")
+    _, page = send(many(5_000, wrong=1), "import")
 
     told = page.one("div", role="alert").text
     assert "Nothing was imported." in told
-    assert "test case 6001: wrong" in told
+    assert "test case 5001: wrong" in told
     assert store.prompts.all() == []
 
 
