@@ -311,9 +311,9 @@ def test_one_refused_profile_takes_no_other_out(count: int, runs: int, group_siz
 @pytest.mark.parametrize(
     ("count", "runs", "group_size", "culprits"),
     [
-        sample(100, 6, 20, 5),
-        sample(10, 4, 10, 2),
-        sample(3, 4, 10, 1),
+        sample(100, 2, 20, 5),
+        sample(10, 2, 10, 2),
+        sample(3, 2, 10, 1),
         *every((100, 12, 20, 5), (10, 30, 10, 2), (3, 20, 10, 1)),
     ],
 )

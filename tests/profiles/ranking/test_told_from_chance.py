@@ -31,7 +31,12 @@ def beating(found: list[Agreement]) -> int:
 
 @pytest.mark.parametrize(
     ("count", "draws", "options"),
-    [(60, 15, {}), (20, 40, {}), (60, 40, {"name": "random"}), (20, 60, {"group_size": 2})],
+    [
+        pytest.param(60, 15, {}, marks=pytest.mark.sweep),
+        (20, 40, {}),
+        (60, 40, {"name": "random"}),
+        (20, 60, {"group_size": 2}),
+    ],
     ids=str,
 )
 def test_a_judge_that_shuffles_is_said_to_beat_chance_once_in_forty(
@@ -45,7 +50,13 @@ def test_a_judge_that_shuffles_is_said_to_beat_chance_once_in_forty(
 
 
 @pytest.mark.parametrize(
-    ("count", "draws", "options"), [(10, 40, {}), (50, 60, {"name": "random"}), (50, 60, {"name": "staged"})], ids=str
+    ("count", "draws", "options"),
+    [
+        pytest.param(10, 40, {}, marks=pytest.mark.sweep),
+        (50, 60, {"name": "random"}),
+        (50, 60, {"name": "staged"}),
+    ],
+    ids=str,
 )
 def test_so_is_one_that_shuffles_but_for_both_ends(count: int, draws: int, options: dict[str, Any]) -> None:
     assert beating(agreements(draws, count, slope=0.0, ends=3.0, **options)) <= at_most(draws, 1 / 40)
@@ -55,13 +66,13 @@ def test_so_is_one_that_shuffles_but_for_both_ends(count: int, draws: int, optio
     ("slope", "count", "draws", "options", "rate", "share"),
     [
         (2.0, 60, 8, {}, 1.0, 0.73),
-        (2.0, 20, 20, {}, 0.98, 0.75),
+        pytest.param(2.0, 20, 20, {}, 0.98, 0.75, marks=pytest.mark.sweep),
         (2.0, 60, 20, {"name": "random"}, 1.0, 0.77),
         (2.0, 60, 20, {"name": "staged"}, 1.0, 0.75),
         (2.0, 20, 30, {"group_size": 4, "rounds": 5}, 0.65, 0.66),
         (2.0, 20, 40, {"group_size": 2}, 0.83, 0.79),
-        (2.0, 20, 30, {"group_size": 2, "rounds": 8}, 0.98, 0.84),
-        (1e9, 12, 20, {"group_size": 2}, 0.98, 0.92),
+        pytest.param(2.0, 20, 30, {"group_size": 2, "rounds": 8}, 0.98, 0.84, marks=pytest.mark.sweep),
+        pytest.param(1e9, 12, 20, {"group_size": 2}, 0.98, 0.92, marks=pytest.mark.sweep),
         (1e9, 20, 20, {"group_size": 2}, 0.98, 0.92),
     ],
     ids=str,
@@ -77,9 +88,10 @@ def test_a_judge_that_is_right_of_most_is_told_from_chance_as_often_as_was_measu
     assert statistics.fmean(shares) == pytest.approx(share, abs=of_mean(shares) + 0.03)
 
 
-def test_a_judge_without_noise_gives_the_order_in_which_the_profiles_are() -> None:
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 20), marks=pytest.mark.sweep)], ids=str)
+def test_a_judge_without_noise_gives_the_order_in_which_the_profiles_are(seeds: range) -> None:
     """Before, in half of the runs: in the others, some neighbours had never met."""
-    for seed in range(4):
+    for seed in seeds:
         found = played(RankingDesign(), seed, 100, slope=1e9)
         strengths = found.strengths()
 
