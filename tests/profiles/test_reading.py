@@ -281,7 +281,7 @@ def test_ids_that_only_look_alike_in_memory_are_taken(monkeypatch: pytest.Monkey
     assert [one.id for one in profiles_from([{"id": "a", "text": "A"}, {"id": "b", "text": "B"}])] == ["a", "b"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_ids_of_a_file_take_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "many.jsonl"
     path.write_text("".join(f'{{"id": "profile-{number}", "text": "a"}}\n' for number in range(20_000)))

@@ -388,7 +388,7 @@ def test_a_run_from_before_there_were_pass_marks_has_no_verdicts_either(nurses: 
     assert not VERDICTS.search(words_of((tmp_path / "old.html").read_text()))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_of_many_profiles_takes_little_memory(tmp_path: Path) -> None:
     def judge(messages: Any) -> str:
         return said(sum(map(ord, messages[-1]["content"])) % 21 / 2, "Because of this and that. " * 160)

@@ -38,7 +38,8 @@ from evenhand.profiles.ranking.design import RankingDesign
 from evenhand.profiles.ranking.fit import ranks_from
 from evenhand.reports.json import canonical
 
-pytestmark = pytest.mark.slow  # each fits hundreds of times, and together they take a while
+# Each fits a hundred times, and together they take a while.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_draws")]
 
 SHOWN = re.compile(r'<profile_([A-Z]) id="\w+">\nworth (\d+)\n')
 
@@ -203,7 +204,7 @@ def test_csv_and_junit_files_name_who_has_no_rank_and_why(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("group_size", [2, 3])
-@pytest.mark.parametrize("green", [2, 3, 4])
+@pytest.mark.parametrize("green", [3, *(pytest.param(green, marks=pytest.mark.long) for green in (2, 4))])
 def test_nobody_is_in_two_of_those_who_are_ranked_refused_apart_or_in_no_group(green: int, group_size: int) -> None:
     """The judge refuses to compare green ones with others, and whoever is shown beside the wrong one is blamed."""
 
