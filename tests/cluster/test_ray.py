@@ -112,13 +112,13 @@ def test_killed_workers_lose_nothing_and_nothing_is_kept_twice(
     suite: Suite, cluster: place.RayCluster, provider: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    path = suite(500, **asking(provider))
+    path = suite(200, **asking(provider))
 
-    store, run = judged(path, cluster, "ray.db", provider=provider, kills=3)
+    store, run = judged(path, cluster, "ray.db", provider=provider, kills=2)
     alone, expected = judged(path, None, "alone.db")
 
     assert run.status is RunStatus.FINISHED
-    assert store.extent(run) == (500, 500)
+    assert store.extent(run) == (200, 200)
     assert rows_of(store, run) == rows_of(alone, expected)
 
 
