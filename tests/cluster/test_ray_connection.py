@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.harness.warm import WarmEvenhand
 
 from evenhand.cluster.ray_connection import address_of, check_place, why_not
 from evenhand.cluster.session_folder import remove_abandoned, session_folder
@@ -168,7 +169,7 @@ def test_no_run_is_stored_for_a_cluster_that_is_not_there(tmp_path: Path, argv: 
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
-def test_a_run_that_cannot_go_on_says_why_and_then_how_to_resume_it(tmp_path: Path) -> None:
+def test_a_run_that_cannot_go_on_says_why_and_then_how_to_resume_it(tmp_path: Path, warm: WarmEvenhand) -> None:
     judged = "evaluators: [{name: quality, type: llm_judge}]\n"
     case = "cases: [{id: a, input: Why?, candidate_answer: So., expected_outcome: Why}]\n"
     (tmp_path / "suite.yaml").write_text(judged + case)
@@ -178,9 +179,7 @@ def test_a_run_that_cannot_go_on_says_why_and_then_how_to_resume_it(tmp_path: Pa
         there = {**os.environ, "RAY_ADDRESS": address, "OPENAI_API_KEY": "sk-none"}
 
         def said(*argv: str) -> list[str]:
-            evenhand = [sys.executable, "-m", "evenhand", *argv, "--db", "there.db"]
-            done = subprocess.run(evenhand, env=there, cwd=tmp_path, capture_output=True, text=True, check=False)
-            return done.stderr.splitlines()
+            return warm.run(*argv, "--db", "there.db", env=there, cwd=tmp_path).stderr.splitlines()
 
         stopped = said("run", "suite.yaml", "--judge", "openai/gpt-5-mini", "--max-calls", "0")
         assert "max_calls: 0 calls were allowed; resume with" in stopped[-1]
