@@ -182,7 +182,7 @@ def test_hostile_texts_stay_texts(
 ) -> None:
     known = elements("details option section select strong summary table tbody td textarea th thead tr")
 
-    for text in hostile:
+    for text in (" ".join(hostile), *hostile[::4]):
         quoted = '"{}"'.format(text.encode("utf-8", "replace").decode().replace('"', '""'))
         page = parsed(post(address, text=f"input,{quoted}\n{quoted},{quoted}\n", action="preview"))
         assert {one.name for one in page.elements} <= known
