@@ -149,8 +149,9 @@ PAGES = [
 WITH_MANY_COMMANDS = {
     f"docs/{name}.md"
     for name in (
-        "audit", "ci", "coming-from-agentv", "coming-from-promptfoo", "command-line", "drift", "export-results", "judge-card",
-        "offline", "opentelemetry", "profiles", "prompts", "pytest", "ranking", "server", "tune",
+        "audit", "batches", "ci", "coming-from-agentv", "coming-from-promptfoo", "command-line", "compare", "doctor", "drift",
+        "export-results", "judge-card", "judges", "offline", "opentelemetry", "profiles", "prompts", "pytest", "ranking",
+        "resuming", "server", "tune",
     )
 }  # fmt: skip
 LONG = (pytest.mark.long,)

@@ -122,6 +122,7 @@ class Loud(BaseEvaluator):
     assert copy.touched == named(rows()["an evaluator"], "loud")
 
 
+@pytest.mark.long  # by an entry point, as an evaluator is added
 def test_a_check(copy: Copy) -> None:
     copy.write(
         "evaluators/checks/loud.py",
@@ -156,6 +157,7 @@ class Loud(DeterministicCheck):
     assert copy.touched == named(rows()["a check"], "loud")
 
 
+@pytest.mark.long  # by an entry point too
 def test_a_provider(copy: Copy) -> None:
     copy.append(
         "models/providers.py",
