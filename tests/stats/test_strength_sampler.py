@@ -51,9 +51,8 @@ BY_POSITION = [Ranking((0, 1), (0.5, -0.5)), Ranking((1, 0), (0.5, -0.5)), Ranki
 @pytest.mark.parametrize(
     ("rankings", "draws"),
     [
-        pytest.param(GROUPS, 1500, id="groups-sample"),
+        pytest.param(GROUPS, 1500, id="groups"),
         pytest.param(A_PAIR, 3000, id="a pair", marks=pytest.mark.long),
-        pytest.param(GROUPS, 3000, id="groups", marks=pytest.mark.long),
         pytest.param(CONSISTENT, 3000, id="without a contradiction", marks=pytest.mark.long),
         pytest.param(BY_POSITION, 3000, id="by position", marks=pytest.mark.long),
     ],
