@@ -117,8 +117,9 @@ class Made:
     def drive(self, runner: Runner) -> RunRecord:
         """Bring a run to its end, on a loop that checks how it is used."""
         with pytest.MonkeyPatch.context() as patch:
-            # The loop would note for each future where it was made, frame by frame, which takes longer than the run.
+            # The loop would note where each future and callback was made, frame by frame, which takes longer than the run.
             patch.setattr(sys, "tracebacklimit", 0, raising=False)
+            patch.setattr("asyncio.constants.DEBUG_STACK_DEPTH", 0)
             return asyncio.run(runner.run(), debug=True)
 
     def results(self, store: Store, run: RunRecord) -> list[CaseResult]:

@@ -59,8 +59,9 @@ def job_with(judge: Any, count: int) -> Job:
 
 def finish(store: Store, run: RunRecord, job: Job) -> RunRecord:
     with pytest.MonkeyPatch.context() as patch:
-        # The loop would note for each future where it was made, frame by frame, which takes longer than the run.
+        # The loop would note where each future and callback was made, frame by frame, which takes longer than the run.
         patch.setattr(sys, "tracebacklimit", 0, raising=False)
+        patch.setattr("asyncio.constants.DEBUG_STACK_DEPTH", 0)
         return asyncio.run(Runner(store, run, job, Pace(concurrency=8)).run(), debug=True)
 
 
