@@ -234,6 +234,7 @@ print(json.dumps({"done": done, "reports_errors": os.environ.get("WANDB_ERROR_RE
 """
 
 
+@pytest.mark.long
 def test_wandb_gets_the_run_with_its_numbers_its_table_and_its_reports(run: Run, tmp_path: Path) -> None:
     offline = {"WANDB_MODE": "offline", "WANDB_DIR": str(tmp_path), "WANDB_CACHE_DIR": str(tmp_path / "cache"),
                "WANDB_DATA_DIR": str(tmp_path / "data"), "WANDB_CONFIG_DIR": str(tmp_path / "config")}  # fmt: skip

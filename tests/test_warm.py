@@ -46,8 +46,11 @@ def cold(*arguments: str, cwd: Path, env: dict[str, str]) -> subprocess.Complete
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("validate", "suite.yaml"), ("run", "no.yaml"), ("nonsense",), (),
-        *(pytest.param(rest, marks=pytest.mark.long) for rest in (("validate", "no.yaml"), ("config",), ("run", "--help"))),
+        ("validate", "suite.yaml"), ("run", "no.yaml"), ("nonsense",),
+        *(
+            pytest.param(rest, marks=pytest.mark.long)
+            for rest in (("validate", "no.yaml"), ("config",), ("run", "--help"), ("--version",), ())
+        ),
     ],
 )  # fmt: skip
 def test_a_command_prints_and_ends_as_in_a_process_of_its_own(
