@@ -24,11 +24,12 @@ class Starts:
     def __init__(self) -> None:
         self._count = 0
         self._shared = 0  # how many fixtures of a wider scope are being set up
+        self._events = _EVENTS  # the module may be gone before the last event
         self.by_test: Counter[str] = Counter()
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
-        if event in _EVENTS and not self._shared:
+        if event in self._events and not self._shared:
             self._count += 1
 
     @pytest.hookimpl(wrapper=True)

@@ -41,6 +41,7 @@ class Workers:
             return None
         if terminal := session.config.pluginmanager.get_plugin("terminalreporter"):
             terminal.showfspath = False  # the tests of many files are run at once
+        session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # which each fork would empty
         waiting = deque(units_of(session.items))
         workers = [Worker(session, number) for number in range(min(self._number, len(waiting)))]
         try:
