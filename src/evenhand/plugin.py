@@ -156,7 +156,7 @@ class Checker:
             (result,) = self.evaluate([case], evaluators, **options)
         except RunStoppedError as stopped:
             raise JudgeError(str(stopped)) from None
-        if result.outcome.status == "error":
+        if result.has_errors:
             raise JudgeError(_description(result))
         if not (allow_not_evaluated and result.outcome.status == "not_evaluated"):
             _require(result, lowest)
@@ -260,7 +260,7 @@ class SuiteCase(pytest.Item):
         """Judge the case."""
         result = self.parent.result_of(self)
         _add_result(self, result)
-        if result.outcome.status == "error":
+        if result.has_errors:
             pytest.fail(_description(result), pytrace=False)
 
     def runtest(self) -> None:

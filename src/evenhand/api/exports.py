@@ -152,6 +152,9 @@ def _name_of(evaluator: str, taken: Mapping[str, object]) -> str:
 def _numbers(tally: Tally) -> Iterator[tuple[str, float]]:
     for name in ("n", "scored", "not_evaluated", "errors", "pending", "passed", "borderline", "failed"):
         yield name, getattr(tally, name)
+    if tally.answers is not None:
+        yield "answer_errors", tally.answers.errors
+        yield "answers_not_evaluated", tally.answers.not_evaluated
     yield from _estimate("mean", tally.mean, tally.interval)
     yield from _estimate("pass_rate", tally.pass_rate, tally.pass_rate_interval)
 

@@ -55,9 +55,9 @@ class Compared:
     in no cell of ``transitions``: the rows of that are A's standing, its columns B's, in the order of ``STANDINGS``.
     ``p_holm`` is the p value after Holm's correction for as many evaluators as there are; the case score needs none.
     ``bounds`` is the difference if each case without a score in one of the runs had spoken against B, and if it had
-    spoken for B; None where no case is scored in one run only. ``errors_p`` is the p value of McNemar's exact test of
-    whether one run has errors where the other has none more often than chance would have it.
-    ``labels`` has those of an evaluator whose judge gives labels.
+    spoken for B; None where no case is scored in one run only. ``errors`` counts the cases that have more errors among
+    their answers in A, and those in B; ``errors_p`` is the p value of the exact sign test of whether one of them is
+    more frequent than chance would have it. ``labels`` has those of an evaluator whose judge gives labels.
     """
 
     in_common: int
@@ -71,6 +71,7 @@ class Compared:
     transitions: tuple[tuple[int, ...], ...]
     p_holm: float | None = None
     bounds: tuple[float, float] | None = None
+    errors: tuple[int, int] = (0, 0)
     errors_p: float | None = None
     labels: LabelTable | None = None
 
@@ -87,13 +88,6 @@ class Compared:
     @property
     def _is_corrected(self) -> bool:
         return self.p_holm is None or self.p_holm <= LEVEL
-
-    @property
-    def errors(self) -> tuple[int, int]:
-        """How many of the cases in common are errors in A only, and how many in B only."""
-        place = STANDINGS.index("error")
-        rows, columns = self.transitions[place], [row[place] for row in self.transitions]
-        return sum(rows) - rows[place], sum(columns) - rows[place]
 
     @property
     def fails_more(self) -> bool:
@@ -114,6 +108,7 @@ class Compared:
             for before, row in zip(STANDINGS, self.transitions, strict=True)
         }
         fields["transitions"] = transitions if has_verdicts else None
+        fields["errors"] = {"a": self.errors[0], "b": self.errors[1]}
         del fields["labels"]
         labels = {} if self.labels is None else {"labels": self.labels.as_dict()}
         return fields | {"better": self.better, "worse": self.worse, "fails_more": self.fails_more} | labels

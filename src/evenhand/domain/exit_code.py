@@ -70,7 +70,7 @@ def exit_code(
     if results is None:
         results = gates.check(summary) if summary else ()
     failed = {result.kind for result in results if not result.ok}
-    errors = summary is not None and summary.cases.errors > 0 and not gates.limits_unscored
+    errors = summary is not None and summary.cases.by_answer.errors > 0 and not gates.limits_unscored
     happened = {
         ExitCode.INTERRUPTED: interrupted,
         ExitCode.USAGE: usage,

@@ -200,7 +200,8 @@ class Gates:
 
         ``min_mean``, ``min_pass_rate`` and, for the lower ends of their intervals, ``min_mean_low`` and
         ``min_pass_rate_low`` are shares, as are ``min_pass_rate_corrected`` and ``min_pass_rate_corrected_low``, which
-        need labels by people; ``max_unscored`` and ``max_failed`` are whole numbers of cases, or shares.
+        need labels by people; ``max_failed`` is a whole number of cases or a share of them, and ``max_unscored`` one of
+        answers, of which a case has several where it is repeated.
         """
         if isinstance(settings, Gates):
             return settings
@@ -267,7 +268,7 @@ _CORRECTED: Final[dict[str, _Number]] = {
 }
 # How many, and of how many; what is pending is in neither.
 _MOST: dict[str, _Count] = {
-    MAX_UNSCORED: lambda tally: (tally.errors + tally.not_evaluated, tally.n - tally.pending),
+    MAX_UNSCORED: lambda tally: (tally.by_answer.errors + tally.by_answer.not_evaluated, tally.by_answer.n),
     "max_failed": lambda tally: (tally.failed, tally.decided),
 }
 _RULES = (*_LEAST, *_CORRECTED, *_MOST)

@@ -255,6 +255,11 @@ class CaseResult(ShownInNotebooks):
         return _combined(self.by_sample)
 
     @property
+    def has_errors(self) -> bool:
+        """Whether a sample ended in error: of several, the others may give the case a score all the same."""
+        return any(sample.status is Status.ERROR for sample in self.by_sample)
+
+    @property
     def cost(self) -> float | None:
         """What the case cost, in dollars; None where a price is unknown."""
         costs = [item.cost for item in (*self.judgments, *self.answers, *self.replaced)]

@@ -56,6 +56,22 @@ class CorrectedNumbers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerTally:
+    """The answers to a set of cases, each of which was answered or judged several times (``repeat``).
+
+    Of ``n`` answers, ``errors`` have no score, since a judge failed or, in ``target_errors`` of them, the target did.
+    ``cases`` have a score by their other answers although one has an error, and ``failed`` of them fail.
+    """
+
+    n: int = 0
+    errors: int = 0
+    target_errors: int = 0
+    not_evaluated: int = 0
+    cases: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """How a set of cases, or one evaluator's evaluations of them, came out.
 
@@ -63,7 +79,8 @@ class Tally:
     ``mean_if_errors_zero`` over the scored ones and the errors, these as 0. ``target_errors`` are those of the errors
     where no judge failed: the target gave no answer. ``failed_unscored`` are those of the failed that have no score,
     since a required evaluator failed them while the judge of another failed: they are in the pass rate, and in no mean.
-    ``corrected`` is what people would say, where they have labelled some of the cases.
+    ``corrected`` is what people would say, where they have labelled some of the cases. ``answers`` has what became of
+    each answer, where cases were judged several times: a case that has a score may have lost answers to errors.
     """
 
     n: int = 0
@@ -83,6 +100,17 @@ class Tally:
     pass_rate_interval: Interval | None = None
     clusters: int | None = None
     corrected: CorrectedNumbers | None = None
+    answers: AnswerTally | None = None
+
+    @property
+    def by_answer(self) -> AnswerTally:
+        """What became of each answer; without repeats, a case has one."""
+        return self.answers or AnswerTally(
+            n=self.n - self.pending,
+            errors=self.errors,
+            target_errors=self.target_errors,
+            not_evaluated=self.not_evaluated,
+        )
 
     def scaled(self, highest: float) -> Tally:
         """Return the same with scores from 0 to ``highest``."""

@@ -207,7 +207,7 @@ def left_out_lines(subject: Compared, a: str = "A", b: str = "B") -> Iterator[st
         more, fewer = (b, a) if only_b > only_a else (a, b)
         yield (
             f"{more} ends in error more often than {fewer}: {max(only_a, only_b):,} cases where {fewer} does not, and "
-            f"{min(only_a, only_b):,} the other way around (exact McNemar test, p {_equals(subject.errors_p)})"
+            f"{min(only_a, only_b):,} the other way around (exact sign test, p {_equals(subject.errors_p)})"
         )
 
 

@@ -10,7 +10,7 @@ from evenhand.domain.aggregate import weighted_mean
 from evenhand.domain.evaluation import Attempt, Evaluation, Status
 from evenhand.domain.failure import Failure
 from evenhand.domain.slices import MOST_VALUES
-from evenhand.domain.summary import Discarded, Slice, Tally
+from evenhand.domain.summary import AnswerTally, Discarded, Slice, Tally
 from evenhand.domain.verdict import Verdict, median_verdict
 from evenhand.stats.intervals import Scores
 from evenhand.stats.sample import ExactSum
@@ -31,7 +31,10 @@ Place: TypeAlias = tuple[int, int]
 class Counts:
     """The counts behind a ``Tally``."""
 
-    __slots__ = ("_errors", "_not_evaluated", "_passes", "_scores", "_target_errors", "_verdicts", "pending", "place")
+    __slots__ = (
+        "_answers", "_errors", "_lost", "_not_evaluated", "_passes", "_scores", "_target_errors", "_verdicts",
+        "pending", "place",
+    )  # fmt: skip
 
     def __init__(self, place: Place = (0, 0)) -> None:
         self.place = place
@@ -41,6 +44,9 @@ class Counts:
         self._not_evaluated = 0
         self._errors = 0
         self._target_errors = 0
+        self._answers: Counter[str] = Counter()
+        # What the scores of cases would lose if the errors among their answers were zeros.
+        self._lost = ExactSum()
         self.pending = 0
 
     def add(
@@ -65,6 +71,37 @@ class Counts:
         else:
             self._not_evaluated += times
 
+    def add_answers(
+        self,
+        status: Status,
+        score: float | None,
+        verdict: Verdict | None,
+        answers: Sequence[tuple[Status, Iterable[Evaluation]]],
+    ) -> None:
+        """Count what became of each answer to a case that was judged several times: its status and evaluations.
+
+        Without ``answers``, nothing is counted: the case has one, and its own counts say all.
+        """
+        if not answers:
+            return
+        statuses = [answer for answer, _ in answers]
+        errors = statuses.count(Status.ERROR)
+        self._answers["n"] += len(answers)
+        self._answers["errors"] += errors
+        self._answers["target_errors"] += sum(
+            no_answer(evaluations) for answer, evaluations in answers if answer is Status.ERROR
+        )
+        self._answers["not_evaluated"] += statuses.count(Status.NOT_EVALUATED)
+        if errors and status is _SCORED:
+            self._answers["cases"] += 1
+            self._answers["failed"] += verdict is Verdict.FAIL
+            if score is not None:
+                self._lost.add(score * errors / (errors + statuses.count(_SCORED)))
+
+    def _mean_if_errors_zero(self) -> float | None:
+        mean, lost = self._scores.mean_with(self._errors), self._lost.value
+        return mean if mean is None or not lost else mean - lost / (self._scores.n + self._errors)
+
     def tally(self) -> Tally:
         """Return the numbers of what was counted so far."""
         scored = self._scores.n
@@ -77,7 +114,7 @@ class Counts:
             pending=self.pending,
             mean=self._scores.mean,
             interval=self._scores.interval(),
-            mean_if_errors_zero=self._scores.mean_with(self._errors),
+            mean_if_errors_zero=self._mean_if_errors_zero(),
             passed=self._verdicts[Verdict.PASS],
             borderline=self._verdicts[Verdict.BORDERLINE],
             failed=self._verdicts[Verdict.FAIL],
@@ -85,6 +122,7 @@ class Counts:
             pass_rate=self._passes.mean,
             pass_rate_interval=self._passes.interval(),
             clusters=self._scores.clusters,
+            answers=AnswerTally(**self._answers) if self._answers else None,
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TextIO
 from evenhand.domain.context import context_to
 from evenhand.domain.json_codec import answer_to
 from evenhand.domain.run import CaseResult, Judgment, RunRecord
-from evenhand.domain.summary import Interval, Rate, Steadiness, Summary, Tally
+from evenhand.domain.summary import AnswerTally, Interval, Rate, Steadiness, Summary, Tally
 from evenhand.reports.corrected import corrected_row
 from evenhand.reports.report import Report
 from evenhand.reports.safe_text import strict_json
@@ -156,6 +156,16 @@ def _steadiness(steadiness: Steadiness | None) -> dict[str, Any] | None:
     }
 
 
+def _answers(answers: AnswerTally) -> dict[str, int]:
+    """Return what became of the answers to cases that were judged several times."""
+    return {
+        "n": answers.n,
+        "errors": answers.errors,
+        "target_errors": answers.target_errors,
+        "not_evaluated": answers.not_evaluated,
+    }
+
+
 def tally_row(tally: Tally) -> dict[str, Any]:
     """Return the numbers of a set of cases."""
     return {
@@ -165,6 +175,7 @@ def tally_row(tally: Tally) -> dict[str, Any]:
         "errors": tally.errors,
         "target_errors": tally.target_errors,
         "pending": tally.pending,
+        "answers": None if tally.answers is None else _answers(tally.answers),
         "mean": tally.mean,
         "interval": _interval(tally.interval),
         "mean_if_errors_zero": tally.mean_if_errors_zero,

@@ -88,6 +88,10 @@ class _Demands:
             Standing.NOT_EVALUATED: tally.not_evaluated,
             Standing.PENDING: tally.pending,
         }
+        if self._elements[Standing.ERROR] == "error" and tally.answers is not None:
+            of_cases[Standing.ERROR] += tally.answers.cases
+            if self.has_verdicts:
+                of_cases[Standing.FAIL] -= tally.answers.failed
         by_element = Counter(failure=len(missed), error=int(self.is_unfinished))
         for standing, count in of_cases.items():
             by_element[self._elements[standing]] += count
@@ -113,6 +117,13 @@ class _Demands:
             return self.score_text(evaluation.score)
         return f"{standing.word} {self.score_text(evaluation.score)}"
 
+    def concern(self, result: CaseResult) -> Standing:
+        """Return the standing of a case; it is an error, too, where one of several answers has an error that counts."""
+        standing = Standing.of_case(result)
+        if standing.scored and self._elements[Standing.ERROR] == "error" and result.has_errors:
+            return Standing.ERROR
+        return standing
+
     def element(self, standing: Standing) -> str | None:
         """Return the element of a case with such a standing; None for one that passes."""
         return self._elements.get(standing)
@@ -125,7 +136,7 @@ def _gate(gate: GateResult, suite: str) -> str:
 
 
 def _testcase(result: CaseResult, suite: str, demands: _Demands) -> str:
-    standing = Standing.of_case(result)
+    standing = demands.concern(result)
     seconds = sum(judgment.seconds for judgment in result.judgments)
     opening = f'<testcase classname="{suite}" name="{_attribute(result.id)}" time="{seconds:.3f}">'
     details = "\n".join(_line(judgment, demands) for judgment in result.judgments)

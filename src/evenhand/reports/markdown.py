@@ -25,6 +25,7 @@ from evenhand.reports.phrases import (
     score_text,
     scored_heading,
     slice_tables,
+    standing_texts,
     standings,
 )
 from evenhand.reports.report import Report
@@ -125,7 +126,7 @@ def _tallies(title: str, whose: str, tallies: Mapping[str, Tally], scored: str) 
             score_text(tally.mean),
             interval_text(tally.interval),
             f"{tally.scored:,}",
-            *(f"{standings(tally)[kind]:,}" for kind in kinds),
+            *(standing_texts(tally)[kind] for kind in kinds),
         )
         for name, tally in tallies.items()
     )

@@ -15,6 +15,7 @@ from evenhand.domain.evaluation import Status, Usage
 from evenhand.domain.run import CaseResult, Judgment
 from evenhand.domain.slices import slice_value
 from evenhand.domain.summary import (
+    AnswerTally,
     CascadeTally,
     Discarded,
     Interval,
@@ -111,7 +112,8 @@ class Overview:
 
 def _tally(data: Mapping[str, Any]) -> Tally:
     around = {name: _interval(data[name]) for name in ("interval", "pass_rate_interval")}
-    return Tally(**{**data, **around})
+    answers = None if data["answers"] is None else AnswerTally(**data["answers"])
+    return Tally(**{**data, **around, "answers": answers})
 
 
 def _slice(data: Mapping[str, Any]) -> Slice:
@@ -150,8 +152,8 @@ def _format() -> str:
     # To be raised when numbers of the same name are worked out in another way.
     version = 2
     parts = (
-        Overview, Summary, Tally, Interval, Steadiness, PassOfK, JuryAgreement, CascadeTally, StageTally, Discarded,
-        Slice,
+        Overview, Summary, Tally, AnswerTally, Interval, Steadiness, PassOfK, JuryAgreement, CascadeTally, StageTally,
+        Discarded, Slice,
     )  # fmt: skip
     names = [[each.name for each in fields(part)] for part in parts]
     return f"{version}:{hashlib.sha256(repr(names).encode()).hexdigest()[:16]}"

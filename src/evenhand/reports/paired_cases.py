@@ -24,10 +24,14 @@ _WHOLE: Final = None
 
 
 class PairedFinding(NamedTuple):
-    """The standing of a case, or of an evaluation of it; the score is None unless it counts."""
+    """The standing of a case, or of an evaluation of it; the score is None unless it counts.
+
+    ``errors`` says of each answer to the case whether it ended in error.
+    """
 
     standing: Standing
     score: float | None
+    errors: tuple[bool, ...] = ()
 
 
 class JudgedBy(Protocol):
@@ -73,10 +77,11 @@ def findings_of(result: CaseResult) -> Mapping[str | None, PairedFinding]:
         by_evaluator.setdefault(judgment.evaluation.evaluator, []).append(judgment.evaluation)
     for name, evaluations in by_evaluator.items():
         status, score, verdict = over_samples(evaluations)
+        errors = tuple(evaluation.status is Status.ERROR for evaluation in evaluations)
         if status is Status.SCORED and verdict is not None:
-            findings[name] = PairedFinding(Standing(verdict.value), score)
+            findings[name] = PairedFinding(Standing(verdict.value), score, errors)
         else:
-            findings[name] = PairedFinding(Standing(status.value), None)
+            findings[name] = PairedFinding(Standing(status.value), None, errors)
     return findings
 
 
@@ -85,7 +90,8 @@ def _whole_finding(result: CaseResult) -> PairedFinding:
         return PairedFinding(Standing.PENDING, None)
     outcome = result.outcome  # computed from all samples: once is enough
     standing = Standing.of(outcome)
-    return PairedFinding(standing, outcome.score if standing.scored else None)
+    errors = tuple(sample.status is Status.ERROR for sample in result.by_sample)
+    return PairedFinding(standing, outcome.score if standing.scored else None, errors)
 
 
 class PairedSummarizer:
@@ -218,7 +224,9 @@ class _AlikePairs:
 class _Counts:
     """The counts behind a ``Compared``."""
 
-    __slots__ = ("_difference", "_known", "_only_a", "_only_b", "_pairs", "_transitions", "_unscored", "in_common")
+    __slots__ = (
+        "_difference", "_errors", "_known", "_only_a", "_only_b", "_pairs", "_transitions", "_unscored", "in_common",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.in_common = 0
@@ -230,6 +238,8 @@ class _Counts:
         self._difference = ExactSum()
         self._known = (ExactSum(), ExactSum())
         self._transitions: Counter[tuple[Standing, Standing]] = Counter()
+        # How many cases have more errors in A, and in B.
+        self._errors = [0, 0]
 
     def add(self, a: PairedFinding | None, b: PairedFinding | None, cluster: str | None, times: int) -> None:
         if a is None or b is None:
@@ -238,6 +248,10 @@ class _Counts:
             return
         self.in_common += times
         self._transitions[a.standing, b.standing] += times
+        alike = min(len(a.errors), len(b.errors))  # with more answers, there are more errors
+        ours, theirs = sum(a.errors[:alike]), sum(b.errors[:alike])
+        self._errors[0] += times * (ours > theirs)
+        self._errors[1] += times * (theirs > ours)
         if a.score is not None and b.score is not None:
             self._pairs.add(a.score, b.score, cluster, times)
             self._difference.add(b.score - a.score, times)
@@ -249,7 +263,7 @@ class _Counts:
     def compared(self) -> Compared:
         states = [Standing(name) for name in STANDINGS]
         scores = self._pairs.compared()
-        compared = Compared(
+        return Compared(
             in_common=self.in_common,
             only_a=self._only_a,
             only_b=self._only_b,
@@ -260,8 +274,9 @@ class _Counts:
             scores=scores,
             bounds=self._bounds(scores.n),
             transitions=tuple(tuple(self._transitions[before, after] for after in states) for before in states),
+            errors=(self._errors[0], self._errors[1]),
+            errors_p=sign_p_value(*self._errors) if any(self._errors) else None,
         )
-        return replace(compared, errors_p=sign_p_value(*compared.errors)) if any(compared.errors) else compared
 
     def _bounds(self, n: int) -> tuple[float, float] | None:
         """Return the difference if every missing score had been against B, and if every one had been for B."""

@@ -139,6 +139,15 @@ def standings(tally: Tally) -> Mapping[Standing, int]:
     }
 
 
+def standing_texts(tally: Tally) -> Mapping[Standing, str]:
+    """Write the counts of a tally by standing; those of errors by answer where cases were repeated, as in 8 of 12."""
+    texts = {standing: f"{count:,}" for standing, count in standings(tally).items()}
+    if (answers := tally.answers) is not None:
+        by_answer = ((Standing.ERROR, answers.errors), (Standing.NOT_EVALUATED, answers.not_evaluated))
+        texts |= {standing: f"{count:,} of {answers.n:,}" for standing, count in by_answer if count}
+    return texts
+
+
 _GLYPHS = {
     Standing.PASS: "✓",
     Standing.BORDERLINE: "≈",
@@ -179,15 +188,18 @@ def mean_sentence(tally: Tally, noun: str = "case") -> str:
     else:
         around = around_text(tally, tally.interval)
         parts = [f"mean {score_text(tally.mean)} {around} over {tally.scored:,} of {tally.n:,}"]
-    if tally.errors:
-        by_blame = (("judge error", tally.errors - tally.target_errors), ("target error", tally.target_errors))
-        parts.append(" and ".join(counted(count, blamed) for blamed, count in by_blame if count))
+    found = tally.by_answer
+    among = "" if tally.answers is None else f" in {counted(found.n, 'answer')}"
+    if found.errors:
+        by_blame = (("judge error", found.errors - found.target_errors), ("target error", found.target_errors))
+        parts.append(" and ".join(counted(count, blamed) for blamed, count in by_blame if count) + among)
         if tally.mean is not None:
             parts.append(f"{score_text(tally.mean_if_errors_zero)} if counted as 0")
     if tally.failed_unscored:
         parts.append(f"{tally.failed_unscored:,} failed without a score")
-    if tally.not_evaluated:
-        parts.append(f"{tally.not_evaluated:,} not evaluated")
+    if found.not_evaluated:
+        of_answers = "" if tally.answers is None else f" of {counted(found.n, 'answer')}"
+        parts.append(f"{found.not_evaluated:,}{of_answers} not evaluated")
     if tally.pending:
         parts.append(f"{tally.pending:,} not judged yet")
     return "; ".join(parts)

@@ -34,6 +34,10 @@ def describe(result: CaseResult, min_verdict: str | None = None) -> str:
 def _heading(standing: Standing, result: CaseResult, min_verdict: str | None) -> str:
     if standing is Standing.ERROR:
         return f"{blamed(result)} failed"
+    if result.has_errors and standing.scored:
+        samples = result.by_sample
+        errors = sum(sample.status is Status.ERROR for sample in samples)
+        return f"{blamed(result)} failed for {errors} of {len(samples)} answers; {standing.word} by the others"
     if not standing.scored:
         return standing.word
     demand = (
@@ -57,15 +61,16 @@ def _lines(judgment: Judgment) -> Iterator[str]:
 
 def outcome_record(result: CaseResult) -> dict[str, Any]:
     """Return what the summary needs of a result, in plain values that can be sent to another process."""
-    outcome = result.outcome
-    status = outcome.status
-    return {
-        "status": status.value,
-        "score": outcome.score,
-        "verdict": None if outcome.verdict is None else outcome.verdict.value,
-        "cluster": result.case.cluster,
-        "no_answer": status is Status.ERROR and no_answer(outcome.evaluations),
-    }
+    samples = [
+        {
+            "status": sample.status.value,
+            "score": sample.score,
+            "verdict": None if sample.verdict is None else sample.verdict.value,
+            "no_answer": sample.status is Status.ERROR and no_answer(sample.evaluations),
+        }
+        for sample in result.by_sample
+    ]
+    return {"samples": samples, "cluster": result.case.cluster}
 
 
 def summary_sentences(records: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
@@ -75,16 +80,22 @@ def summary_sentences(records: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
 
 
 def _result(record: Mapping[str, Any]) -> CaseResult:
-    """Return a result with one evaluation in place of all those of the case."""
-    status = record["status"]
-    evaluation = Evaluation(
+    """Return a result with one evaluation for each sample, in place of all those of the case."""
+    judgments = tuple(
+        Judgment(evaluation=_evaluation(sample), sample=number, cost=0.0)
+        for number, sample in enumerate(record["samples"])
+    )
+    return CaseResult(position=0, case=Case(cluster=record["cluster"]), judgments=judgments)
+
+
+def _evaluation(sample: Mapping[str, Any]) -> Evaluation:
+    status = sample["status"]
+    return Evaluation(
         evaluator=_CASE,
         type=_CASE,
         status=status,
-        score=record["score"],
-        verdict=record["verdict"],
+        score=sample["score"],
+        verdict=sample["verdict"],
         reasoning=status,
-        error=(NO_ANSWER if record["no_answer"] else status) if status == Standing.ERROR else None,
+        error=(NO_ANSWER if sample["no_answer"] else status) if status == Standing.ERROR else None,
     )
-    case = Case(cluster=record["cluster"])
-    return CaseResult(position=0, case=case, judgments=(Judgment(evaluation=evaluation, cost=0.0),))

@@ -88,15 +88,8 @@ class Summarizer:
         """Take in the result of a case; its ``outcome`` too, where that is worked out already."""
         position, cluster = result.position, result.case.cluster
         sliced = self._slices_of(result)
-        for counting in (self._cases, *(counts.cases for counts in (*sliced, *self._models_of(result)))):
-            if result.pending:
-                counting.pending += 1
-            else:
-                outcome = outcome or result.outcome
-                counting.add(outcome.status, outcome.score, outcome.verdict, cluster, outcome.evaluations)
-        if result.judgments and result.judgments[-1].sample > 0 and not result.pending:
-            verdicts = [sample.verdict for sample in result.by_sample if sample.status is _SCORED]
-            self._repeats[len(verdicts), verdicts.count(_PASS), cluster] += 1
+        samples = result.by_sample if result.judgments and result.judgments[-1].sample > 0 else ()
+        self._add_case(result, outcome, sliced, samples)
         by_evaluator: dict[str, list[Evaluation]] = {}
         for judgment in result.judgments:
             evaluation = judgment.evaluation
@@ -108,7 +101,9 @@ class Summarizer:
         for order, (name, evaluations) in enumerate(by_evaluator.items()):
             of_all_samples = over_samples(evaluations)
             for evaluators in (self._evaluators, *(counts.evaluators for counts in sliced)):
-                first_seen(evaluators, name, (position, order)).add(*of_all_samples, cluster, evaluations)
+                counting = first_seen(evaluators, name, (position, order))
+                counting.add(*of_all_samples, cluster, evaluations)
+                counting.add_answers(*of_all_samples, [(one.status, (one,)) for one in evaluations] if samples else [])
             self._add_juries(evaluations, (position, order), cluster)
         for replaced in result.replaced:
             self._add_effort(replaced, parts_of(replaced.evaluation) if isinstance(replaced, Judgment) else ())
@@ -116,6 +111,28 @@ class Summarizer:
             self._add_effort(answer, ())
         for error in _errors(result):
             self._errors.add(error, position)
+
+    def _add_case(
+        self,
+        result: CaseResult,
+        outcome: CaseScore | None,
+        sliced: Sequence[SliceCounts],
+        samples: Sequence[CaseScore],
+    ) -> None:
+        """Count a case as a whole; ``samples`` are those of a repeated one."""
+        counted = [self._cases, *(counts.cases for counts in (*sliced, *self._models_of(result)))]
+        if result.pending:
+            for counts in counted:
+                counts.pending += 1
+            return
+        outcome, cluster = outcome or result.outcome, result.case.cluster
+        answers = [(sample.status, sample.evaluations) for sample in samples]
+        for counts in counted:
+            counts.add(outcome.status, outcome.score, outcome.verdict, cluster, outcome.evaluations)
+            counts.add_answers(outcome.status, outcome.score, outcome.verdict, answers)
+        if samples:
+            verdicts = [sample.verdict for sample in samples if sample.status is _SCORED]
+            self._repeats[len(verdicts), verdicts.count(_PASS), cluster] += 1
 
     def _add_juries(self, evaluations: Sequence[Evaluation], place: Place, cluster: str | None) -> None:
         """Take in what jurors gave in all samples of a case."""

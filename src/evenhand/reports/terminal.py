@@ -38,6 +38,7 @@ from evenhand.reports.phrases import (
     score_text,
     scored_heading,
     slice_tables,
+    standing_texts,
     standings,
 )
 from evenhand.reports.report import Report
@@ -54,6 +55,8 @@ _COLOURS: Final = {
 }
 _REASON: Final = 300
 _WIDE: Final = 90
+# Where cases were repeated, errors are shown as 8 of 12.
+_WIDE_BY_ANSWER: Final = 110
 # Only whole cases can be pending.
 _COUNTED: Final = [standing for standing in Standing if standing is not Standing.PENDING]
 
@@ -102,7 +105,8 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         reasons = (f"{count:,} × {plain(reason)}" for reason, count in summary.reasons.items())
         label = "Samples not evaluated:" if is_repeated else "Not evaluated:"
         yield _table_of(zip(itertools.chain([Text(label)], itertools.repeat(Text(""))), reasons, strict=False))
-    yield from _tables(report, wide=width >= _WIDE)
+    needed = _WIDE if report.summary.cases.answers is None else _WIDE_BY_ANSWER
+    yield from _tables(report, wide=width >= needed)
     yield from _steadiness(report)
     shown = report.highlights()
     if shown.worst:
@@ -191,13 +195,13 @@ def _tallies(whose: str, tallies: dict[str, Tally], *, wide: bool, scored: str) 
     for heading in ("mean", "95 %", scored, *verdicts):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, tally in tallies.items():
-        counts = standings(tally)
+        counts = standing_texts(tally)
         table.add_row(
             Text(plain(name, 60)),
             score_text(tally.mean),
             interval_text(tally.interval),
             f"{tally.scored:,}",
-            *(f"{counts[standing]:,}" for standing in _COUNTED),
+            *(counts[standing] for standing in _COUNTED),
         )
     return table
 

@@ -78,10 +78,13 @@ class ListedRun:
         if tally is None:
             errors, found = NONE, (NONE, f"{counted(self.evaluations, 'evaluation')} so far")
         elif self.outcome:
-            errors, found = f"{tally.errors:,}", (NONE, self.outcome)
+            errors, found = f"{tally.by_answer.errors:,}", (NONE, self.outcome)
         else:
             scale = f" (0–{self.scale})" if self.scale not in (None, 1) else ""
-            errors, found = f"{tally.errors:,}", (score_text(tally.mean), interval_text(tally.interval) + scale)
+            errors, found = (
+                f"{tally.by_answer.errors:,}",
+                (score_text(tally.mean), interval_text(tally.interval) + scale),
+            )
         return _line(
             run.id,
             plain(f"{run.name}: {run.label}" if run.label else run.name, 24),

@@ -44,7 +44,7 @@ SORTS: Final = {
     "name": Sort(words="Name", by_record=lambda run: run.name.casefold()),
     "pass_rate": Sort(words="Pass rate", by_numbers=lambda found: found.summary.cases.pass_rate, descending=True),
     "mean": Sort(words="Mean", by_numbers=lambda found: found.summary.cases.mean, descending=True),
-    "errors": Sort(words="Errors", by_numbers=lambda found: found.summary.cases.errors, descending=True),
+    "errors": Sort(words="Errors", by_numbers=lambda found: found.summary.cases.by_answer.errors, descending=True),
     "cost": Sort(words="Cost", by_numbers=lambda found: found.summary.cost, descending=True),
     "duration": Sort(words="Duration", by_record=_duration, descending=True),
 }
