@@ -120,7 +120,7 @@ def by_unit(seconds: Counter[str], units: dict[str, str]) -> Counter[str]:
 
 def again(failed: list[str]) -> str:
     """Return the command that runs what failed: each test, or each file where there are many."""
-    named = list(dict.fromkeys(failed))
+    named = sorted(set(failed))  # pytest loses fixtures where files of several folders take turns
     if len(named) > SLOWEST:
         named = list(dict.fromkeys(nodeid.partition("::")[0] for nodeid in named))
     python = os.path.relpath(sys.executable)
