@@ -196,7 +196,10 @@ WANDB = """
 done = said("export-results", "last", "--to", "wandb", "--project", "evals", "--db", "evenhand.db")
 
 import struct
+import wandb
 from wandb.proto import wandb_internal_pb2
+
+wandb.teardown()  # by then, its own process has written everything
 
 def records(data, block=32768, head=7):  # the log of LevelDB, after a header of W&B's own
     assert data[:4] == b":W&B"
