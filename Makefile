@@ -23,7 +23,7 @@ PYTEST := $(BIN)/python -m pytest -rfEs
 FOLDER ?= tests/domain
 # The files that mark tests as long, and the folders that do: to collect all others takes a worker half a minute.
 LONG = $$(grep -rl 'mark\.long\b' --include='test_*.py' --include=conftest.py tests | sed 's,/conftest\.py$$,,')
-# Tests wait for browsers, servers and programs for a third of their time, which two workers more make use of.
+# Tests wait for browsers, servers and programs for half of their time, which four workers more make use of.
 WORKERS = --workers=$$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + $(1))')
 FIND_PYTHON := for python in $(PYTHON); do \
 		"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
@@ -56,14 +56,14 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 test: env  ## Run all tests but the long ones
-	$(PYTEST) $(call WORKERS,2) -m 'not long and not sweep' --seconds test $(RECORD)
+	$(PYTEST) $(call WORKERS,4) -m 'not long and not sweep' --seconds test $(RECORD)
 
 test-fast: env  ## Run the quick tests of the packages in the middle, with few examples of each property
 	$(PYTEST) $(call WORKERS,1) -m 'not slow and not long and not sweep' -p no:schemathesis --hypothesis-profile=fast \
 		--ignore=tests/models/adapters --ignore=tests/models/wire $(addprefix tests/,$(QUICK))
 
 test-long: env  ## Run the long tests, and measure how much of the packages that decide is covered
-	$(PYTEST) $(call WORKERS,2) -m 'long and not sweep' --seconds long $(RECORD) $(LONG)
+	$(PYTEST) $(call WORKERS,4) -m 'long and not sweep' --seconds long $(RECORD) $(LONG)
 	$(BIN)/python -m coverage erase
 	$(BIN)/python -m coverage run -m pytest $(call WORKERS,1) -q -m 'not slow and not long and not sweep' \
 		-W '$(UNTRACED)' -p no:schemathesis --hypothesis-profile=fast $(addprefix tests/,$(DECIDING) $(OF_DECIDING))

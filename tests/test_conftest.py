@@ -272,6 +272,7 @@ def test_quick_tests_run_first_and_the_last_line_runs_again_what_failed(
 
 
 @pytest.mark.slow
+@pytest.mark.starts(3, "runs pytest three times")
 def test_a_seed_shuffles_the_tests(tmp_path: Path) -> None:
     source = """
         import pytest

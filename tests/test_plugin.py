@@ -302,6 +302,7 @@ def test_json_is_a_suite_too_and_other_files_are_left_alone(pytester: pytest.Pyt
 
 
 @pytest.mark.long
+@pytest.mark.starts(2, "runs pytest with workers")
 def test_the_tests_may_be_spread_over_workers(pytester: pytest.Pytester) -> None:
     tests = """
 def test_it(evenhand):

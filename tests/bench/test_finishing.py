@@ -8,6 +8,7 @@ from bench import finishing
 
 
 @pytest.mark.long
+@pytest.mark.starts(4, "measures whole commands")
 def test_the_end_of_a_run_is_a_share_of_the_whole() -> None:
     (_, whole, _), (_, share, goal) = finishing.rows(cases=60)
 

@@ -9,6 +9,7 @@ from bench import pages
 
 @pytest.mark.long
 @pytest.mark.group("postgres-long")
+@pytest.mark.starts(4, "measures a server")
 def test_every_page_is_measured_and_has_its_goal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "ROUNDS", 1)
 

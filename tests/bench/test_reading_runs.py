@@ -8,6 +8,7 @@ from bench import reading_runs
 
 
 @pytest.mark.long
+@pytest.mark.starts(11, "measures whole commands")
 def test_every_command_is_measured_and_has_its_goal() -> None:
     rows = list(reading_runs.rows(cases=60))
 

@@ -8,6 +8,7 @@ from bench import tables
 
 
 @pytest.mark.long
+@pytest.mark.starts(6, "measures whole commands")
 def test_a_row_of_each_kind_of_table_is_planned() -> None:
     measured = list(tables.rows(some=10, many=2_000))
 

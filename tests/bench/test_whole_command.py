@@ -8,6 +8,7 @@ from bench import whole_command
 
 
 @pytest.mark.long
+@pytest.mark.starts(8, "measures whole commands")
 def test_the_command_on_a_terminal_is_compared_with_the_bare_client() -> None:
     rows = list(whole_command.rows(cases=120, turns=1))
 

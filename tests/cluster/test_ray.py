@@ -108,6 +108,7 @@ def asking(provider: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.starts(8, "kills workers")
 def test_killed_workers_lose_nothing_and_nothing_is_kept_twice(
     suite: Suite, cluster: place.RayCluster, provider: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

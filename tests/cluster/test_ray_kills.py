@@ -106,6 +106,7 @@ def asking(provider: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("extent", [SAMPLE, ALL])
+@pytest.mark.starts(8, "kills workers and drivers")
 def test_cases_survive_dead_workers_and_dead_drivers(
     tmp_path: Path, suite: Suite, provider: Any, extent: Extent
 ) -> None:

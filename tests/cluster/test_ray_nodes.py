@@ -57,6 +57,7 @@ def python_without_the_package(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
+@pytest.mark.starts(3, "starts a node without the package")
 def test_a_node_without_the_package_is_refused_before_anything_is_judged(
     tmp_path: Path, suite: Callable[..., Path]
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_node_without_the_package_is_refused_before_anything_is_judged(
     assert newest(path.parent / "ray.db")[1] == 0
 
 
+@pytest.mark.starts(3, "starts two nodes")
 def test_a_judge_that_needs_a_gpu_goes_where_one_is_and_workers_go_everywhere(
     tmp_path: Path, suite: Callable[..., Path]
 ) -> None:

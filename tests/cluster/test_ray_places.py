@@ -87,6 +87,7 @@ def temporary() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.starts(8, "interrupts commands")
 def test_ctrl_c_drains_and_a_second_one_ends_at_once(suite: Suite, provider: Any, temporary: Path) -> None:
     path = suite(120, **asking(provider))
     on = ("--on", "ray", "--workers", "2", "--db", "ray.db", "-j", "8", "--quiet")
@@ -153,6 +154,7 @@ def two_nodes(folder: Path, *sizes: str, **more: str) -> Iterator[tuple[str, Cal
             nodes.stdin.close()
 
 
+@pytest.mark.starts(8, "starts two nodes, and commands")
 def test_a_cluster_gets_the_files_of_the_suite_and_loses_a_node(suite: Suite, provider: Any) -> None:
     target = {"python": "shop:answer"}
     path = suite(240, **asking(provider), target=target)

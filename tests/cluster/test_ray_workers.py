@@ -132,6 +132,7 @@ def test_two_workers_share_a_model_that_dies_once_and_find_what_one_process_does
 
 
 @pytest.mark.long
+@pytest.mark.starts(8, "starts a model that dies again and again")
 def test_a_case_that_always_kills_the_model_is_an_error_that_names_it(
     suite: Suite, cluster: place.RayCluster, notes: Path, judge: str
 ) -> None:

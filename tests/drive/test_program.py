@@ -394,6 +394,7 @@ def test_a_descendant_that_escaped_and_holds_the_pipes_is_not_waited_for(ending:
 
 
 @pytest.mark.slow
+@pytest.mark.starts(11, "looks at what ten programs leave")
 def test_neither_zombies_nor_descriptors_are_left() -> None:
     late = Exec(argv=("sh", "-c", "echo $$; sleep 1000"), timeout=2)
     wants = [
@@ -456,12 +457,14 @@ def _on_the_background_loop(coroutine: Coroutine[Any, Any, list[Exited]]) -> lis
 
 
 @pytest.mark.parametrize("runner", [asyncio.run, _on_the_background_loop], ids=["main thread", "background loop"])
+@pytest.mark.starts(20, "twenty at once are the point")
 def test_twenty_programs_run_at_once(runner: Any) -> None:
     exited = runner(_twenty())
 
     assert [one.stdout for one in exited] == [f"{number}\n" for number in range(20)]
 
 
+@pytest.mark.starts(10, "starts programs from ten threads")
 def test_programs_run_from_many_threads() -> None:
     wants = [Exec(argv=("echo", str(number))) for number in range(10)]
 

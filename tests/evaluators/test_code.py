@@ -538,6 +538,7 @@ def test_empty_options_in_a_file_are_no_options() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.starts(13, "starts programs from many threads")
 def test_a_program_judges_from_threads_and_inside_a_running_loop() -> None:
     evaluator = judge(ECHO)
     cases = [Case(id=str(number), candidate_answer="x") for number in range(10)]
@@ -554,6 +555,7 @@ def test_a_program_judges_from_threads_and_inside_a_running_loop() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.starts(20, "twenty at once are the point")
 def test_twenty_cases_are_judged_at_once() -> None:
     evaluator = judge(ECHO)
 

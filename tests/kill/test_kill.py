@@ -267,6 +267,7 @@ def test_cases_survive_kills(tmp_path: Path, provider: Any, fork: Start, cases: 
         pytest.param(10_000, 50, 2, marks=pytest.mark.sweep),
     ],
 )
+@pytest.mark.starts(8, "kills new processes")
 def test_cases_survive_kills_of_new_processes_which_load_meanwhile(
     tmp_path: Path, provider: Any, fork: Start, cases: int, kills: int, seed: int
 ) -> None:

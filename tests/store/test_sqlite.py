@@ -272,6 +272,7 @@ store.close()
         pytest.param(8, 1000, marks=pytest.mark.sweep),
     ],
 )
+@pytest.mark.starts(8, "many writers are the point")
 def test_many_writers_and_a_reader_get_along(url: str, within: Within, made: Any, writers: int, count: int) -> None:
     """No lock is reported, and no row is lost (REL-D8)."""
     store = open_store(url)
@@ -308,6 +309,7 @@ for url in sys.argv[1:]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("openers", "times"), [(3, 10), pytest.param(8, 40, marks=pytest.mark.long)])
+@pytest.mark.starts(8, "eight at once are the point")
 def test_many_can_make_the_same_database_at_once(tmp_path: Path, within: Within, openers: int, times: int) -> None:
     paths = [tmp_path / f"{number}.db" for number in range(times)]
     processes = [within(OPENING, *paths) for _ in range(openers)]

@@ -62,6 +62,7 @@ def test_the_good_answers_pass_and_the_bad_ones_fail(command: Command, folder: P
     assert {row["evaluator"] for row in rows} == {"rubric", "order", "brief"}
 
 
+@pytest.mark.starts(4, "the demo runs programs that judge")
 def test_a_users_changes_stay(command: Command, folder: Path) -> None:
     assert command("demo", "--recorded").code == 0
     suite = folder / "evenhand-demo" / "suite.yaml"
@@ -75,6 +76,7 @@ def test_a_users_changes_stay(command: Command, folder: Path) -> None:
     assert "not_recorded" in again.out
 
 
+@pytest.mark.starts(3, "the demo runs programs that judge")
 def test_without_the_model_it_says_why_and_uses_what_was_recorded(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

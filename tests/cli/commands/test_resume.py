@@ -260,6 +260,7 @@ def hostile(folder: Path, command: Callable[..., Any], suite: Callable[..., Path
     return identity
 
 
+@pytest.mark.starts(3, "programs judge, or must not")
 def test_a_run_from_elsewhere_runs_no_code_until_it_is_trusted(
     folder: Path, command: Callable[..., Any], hostile: str
 ) -> None:

@@ -21,6 +21,7 @@ pytestmark = [
 ANSWERS = ("Paris.", "Rome, sadly.")
 
 
+@pytest.mark.starts(6, "starts Ray, and commands on it")
 def test_the_report_is_that_of_one_process_to_the_byte(
     smollm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

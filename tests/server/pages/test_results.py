@@ -132,6 +132,7 @@ def test_evaluators_have_a_column_each_and_cases_on_which_they_differ_can_be_ask
     assert titles(differ) == titles(failed) == ["Capital of one?"]
 
 
+@pytest.mark.starts(4, "a program answers four cases")
 def test_targets_have_a_column_each_and_each_answer_leads_to_its_case(
     client: TestClient, tmp_path: Path, parsed: Parsed
 ) -> None:
