@@ -72,6 +72,7 @@ test-long: env  ## Run the long tests, and measure how much of the packages that
 
 test-sweep: env  ## Run what takes hours and is in no CI: simulations at full draws, very many faults and kills, searches
 	$(PYTEST) $(call WORKERS,0) -m sweep --timeout=3600
+	$(PYTEST) $(call WORKERS,0) -m 'hypothesis and not long and not sweep' --hypothesis-profile=search --timeout=3600
 
 test-guards: env  ## Bring back past defects, one by one, and demand that a test notices each
 	$(BIN)/python -m tests.guards.run

@@ -37,10 +37,17 @@ MAY_BE_MISSING = {
 
 # How long a value takes to make up says something about the machine, and nothing about what is tested.
 hypothesis.settings.register_profile(
-    "evenhand", deadline=None, derandomize=IN_CI, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "evenhand",
+    deadline=None,
+    derandomize=IN_CI,
+    max_examples=40,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("evenhand")
-# What `make test-fast` asks for.
+# What `make test-sweep` and `make test-fast` ask for.
+hypothesis.settings.register_profile(
+    "search", hypothesis.settings.get_profile("evenhand"), derandomize=False, max_examples=1_000
+)
 hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("evenhand"), max_examples=10)
 
 

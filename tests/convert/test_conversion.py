@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies
+from hypothesis import given, strategies
 
 from evenhand import Scripted, evaluate
 from evenhand.convert.conversion import convert
@@ -88,7 +88,6 @@ texts = strategies.text(alphabet=strategies.characters(exclude_categories=["Cs",
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
 @given(strategies.dictionaries(texts, strategies.one_of(texts, strategies.integers(-999, 999), strategies.booleans())))
 def test_whatever_is_written_reads_as_it_was(values: dict[str, Any]) -> None:
     suite_text({"description": "x", "metadata": values, "cases": [{"input": "a"}]})

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand import Attempt, Case, Check, Evaluation, Message, Status, Usage, Verdict
 from evenhand.domain.json_codec import answer_from, answer_to, case_from, case_to, evaluation_from, usage_from
@@ -52,19 +52,16 @@ EVALUATIONS = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=40)
 @given(CASES)
 def test_a_case_survives_being_written_and_read(case: Case) -> None:
     assert case_from(json.loads(json.dumps(case_to(case)))) == case
 
 
-@settings(max_examples=40)
 @given(EVALUATIONS)
 def test_an_evaluation_survives_being_written_and_read(evaluation: Evaluation) -> None:
     assert evaluation_from(json.loads(json.dumps(evaluation.as_dict()))) == evaluation
 
 
-@settings(max_examples=40)
 @given(st.builds(MadeAnswer, text=MAYBE, error=MAYBE, attempts=st.lists(ATTEMPTS, max_size=2).map(tuple)))
 def test_an_answer_survives_being_written_and_read(answer: MadeAnswer) -> None:
     assert answer_from(json.loads(json.dumps(answer_to(answer)))) == answer

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.domain.case import Case
 from evenhand.domain.run import PlannedCase
@@ -26,7 +26,6 @@ def judged(identity: str, score: float = 0.5) -> JudgedCase:
     )
 
 
-@settings(max_examples=40)
 @given(IDS, IDS)
 def test_each_case_comes_once_with_its_own_whatever_the_order(a: list[str], b: list[str]) -> None:
     pairs = list(joined(CaseSource(map(judged, a)), CaseSource(map(judged, b))))

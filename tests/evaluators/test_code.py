@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.domain.case import Case
 from evenhand.domain.errors import ConfigError
@@ -338,7 +338,6 @@ def test_output_that_is_no_judgment_is_an_error_and_is_kept(stdout: str, error: 
     assert evaluation.retry_count == 0
 
 
-@settings(max_examples=40)
 @given(st.text() | st.builds(lambda score: json.dumps({"score": score}), st.floats() | st.integers() | st.text()))
 def test_no_output_makes_a_score_outside_the_scale(stdout: str) -> None:
     evaluation = judged(ended(stdout))

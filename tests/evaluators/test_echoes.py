@@ -55,7 +55,6 @@ def test_every_object_of_the_prompt_quoted_word_for_word_is_an_echo_wherever_it_
     assert reading.accepted.values["score"] == 0.1
 
 
-@settings(max_examples=40)
 @given(verdicts, st.integers(0, MAX_QUOTING), st.booleans())
 def test_an_object_that_was_spelt_otherwise_is_an_echo_too(value: dict[str, Any], quoting: int, is_ascii: bool) -> None:
     prompt = json.dumps({"answers": [value]}, ensure_ascii=is_ascii)
@@ -67,7 +66,6 @@ def test_an_object_that_was_spelt_otherwise_is_an_echo_too(value: dict[str, Any]
     assert turned in Echoes([prompt])
 
 
-@settings(max_examples=40)
 @given(st.text() | st.text(alphabet='\\nu0041d8é😀"{} \n\t/b'), st.integers(0, 5), st.booleans())
 def test_quoting_a_text_does_not_change_what_is_bare_of_it(text: str, times: int, is_ascii: bool) -> None:
     quoted = text

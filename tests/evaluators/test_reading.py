@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.domain.contract import Checks, FieldContract, Score, Text
 from evenhand.domain.errors import ContractError
@@ -230,7 +230,6 @@ def test_the_work_is_at_most_twice_the_length(name: str) -> None:
     assert scanner.work <= 2 * len(scanner.text)
 
 
-@settings(max_examples=40)
 @given(st.text(alphabet='{}[]":,\\ a1\n', max_size=200))
 def test_the_work_is_linear_whatever_the_text(text: str) -> None:
     scanner = Scanner(text)
@@ -255,13 +254,11 @@ def spans_by_trying_every_brace(text: str) -> list[str]:
     return found
 
 
-@settings(max_examples=40)
 @given(st.text(alphabet='{}[]":,\\ a1\n', max_size=40) | st.text(alphabet='{}":', max_size=14))
 def test_the_same_objects_are_found_as_by_trying_every_brace(text: str) -> None:
     assert [text[begin:end] for begin, end in Scanner(text).spans()] == spans_by_trying_every_brace(text)
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=80), st.floats(0, 1), st.text(max_size=80))
 def test_a_verdict_is_found_in_any_prose_without_braces(before: str, score: float, after: str) -> None:
     before, after = (text.replace("{", "(").replace("}", ")") for text in (before, after))
@@ -270,7 +267,6 @@ def test_a_verdict_is_found_in_any_prose_without_braces(before: str, score: floa
     assert read_reply(reply, FREEFORM).accepted.values["score"] == score
 
 
-@settings(max_examples=40)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.evaluators.sections import SHORT_MARK_DIGITS, sections, short_sections
 
@@ -34,7 +34,6 @@ def mark_of(prompt: str) -> str:
     return prompt.rpartition("\n")[2]
 
 
-@settings(max_examples=40)
 @given(MATERIAL.filter(lambda material: any(material.values())))
 def test_no_text_contains_the_mark_that_ends_it(material: dict[str, str]) -> None:
     prompt = short_sections(material)
@@ -46,7 +45,6 @@ def test_no_text_contains_the_mark_that_ends_it(material: dict[str, str]) -> Non
     assert prompt.count(mark) == sum(bool(text) for text in material.values())
 
 
-@settings(max_examples=40)
 @given(MATERIAL)
 def test_every_text_can_be_read_back_and_empty_ones_are_left_out(material: dict[str, str]) -> None:
     prompt = short_sections(material)
@@ -57,7 +55,6 @@ def test_every_text_can_be_read_back_and_empty_ones_are_left_out(material: dict[
     assert bool(prompt) == bool(shown)
 
 
-@settings(max_examples=40)
 @given(MATERIAL, MATERIAL)
 def test_equal_material_is_equal_text_and_other_material_another(one: dict[str, str], other: dict[str, str]) -> None:
     def shown(material: dict[str, str]) -> list[Any]:
@@ -85,7 +82,6 @@ def test_a_text_that_closes_its_section_with_an_old_mark_does_not() -> None:
     assert prompt.endswith(f"Answer: {hostile}\n{mark_of(prompt)}")
 
 
-@settings(max_examples=40)
 @given(MATERIAL.filter(bool))
 def test_long_sections_keep_empty_texts_and_have_a_mark_that_none_contains(material: dict[str, str]) -> None:
     prompt = sections(material)

@@ -215,15 +215,15 @@ class WarmEvenhand:
 
 
 @contextlib.contextmanager
-def warm_evenhand() -> Iterator[WarmEvenhand]:
-    """Start the warm process, and end it with all that it forked."""
+def warm_evenhand(program: str = "tests.harness.warm_process") -> Iterator[WarmEvenhand]:
+    """Start the warm process, and end it with all that it forked; another ``program`` may load more."""
     if not hasattr(os, "fork"):
         yield WarmEvenhand(None)
         return
     folder = Path(tempfile.mkdtemp(prefix="evenhand-"))  # a socket's path has room for a hundred bytes
     place = folder / "warm"
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.harness.warm_process", str(place)],
+        [sys.executable, "-m", program, str(place)],
         cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
     ) as process:  # fmt: skip
         assert process.stdin

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.reports.html.json_text import indented, judged_text
 
@@ -21,7 +21,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=40)
 @given(st.lists(VALUES, max_size=4) | st.dictionaries(st.text(), VALUES, max_size=4))
 def test_it_is_what_the_standard_library_would_indent(value: Any) -> None:
     lines = indented(json.dumps(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.reports.safe_text import plain
 
@@ -44,7 +44,6 @@ def test_a_text_of_nothing_but_beginnings_is_worked_through_at_once(piece: str) 
     assert len(plain(piece * 200_000, 5)) <= 5  # minutes, were the work quadratic
 
 
-@settings(max_examples=40)
 @given(st.text() | st.text(alphabet="\x1b\x9b\x9d\x07[]0;m\n\u202e\\"))
 def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
     shown = plain(text, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.reports.word_diff import MOST_PIECES, Marked, pieces, word_diff
 
@@ -92,7 +92,6 @@ def test_what_would_take_too_long_is_marked_from_the_first_difference_to_the_las
 WORDS = st.lists(st.sampled_from(["a", "b", "cc", " ", "\n", "里", "!"]), max_size=14).map("".join)
 
 
-@settings(max_examples=40)
 @given(WORDS, WORDS)
 def test_what_is_not_marked_is_the_same_in_both(before: str, after: str) -> None:
     diff = word_diff(before, after)

@@ -12,11 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +25,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from tests.harness.warm import ROOT, Started, WarmEvenhand
+from tests.harness.warm import Started, WarmEvenhand, warm_evenhand
 
 from evenhand.domain.secret import Secret
 from evenhand.server.app import make_app
@@ -213,23 +209,8 @@ def ended(client: TestClient) -> Callable[[str], dict[str, Any]]:
 @pytest.fixture(scope="session")
 def warm_server() -> Iterator[WarmEvenhand]:
     """Give a way to run `evenhand serve` without its start. Tests that use it are of the group ``server``."""
-    if not hasattr(os, "fork"):
-        yield WarmEvenhand(None)
-        return
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-"))  # a socket's path has room for a hundred bytes
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.server.warm_server", str(folder / "warm")],
-        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-    ) as process:  # fmt: skip
-        assert process.stdin
-        assert process.stdout
-        try:
-            assert process.stdout.readline() == b"ready\n", "the warm server did not start: see above"
-            yield WarmEvenhand(folder / "warm")
-        finally:
-            process.stdin.close()
-            process.wait(60)
-            shutil.rmtree(folder)
+    with warm_evenhand("tests.server.warm_server") as made:
+        yield made
 
 
 class Served:

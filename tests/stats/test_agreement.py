@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.domain.summary import JuryAgreement
 from evenhand.stats.agreement import Rating, Ratings
@@ -105,7 +105,6 @@ def test_a_juror_who_gave_no_score_is_missing_and_no_zero() -> None:
     assert (found.cases, found.left_out, found.missing, found.jurors) == (2, 1, 4, 3)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.lists(st.sampled_from([None, 0.0, 0.1, 0.3, 0.9, 1.0]), min_size=2, max_size=4), min_size=2))
 def test_alpha_is_the_one_of_the_textbook(rows: list[list[float | None]]) -> None:
     values = {value for row in rows if len(row) - row.count(None) > 1 for value in row if value is not None}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from tests.by_chance import at_most
 
 from evenhand.domain.verdict import Thresholds, Verdict
@@ -117,7 +117,6 @@ def test_what_no_data_can_be_is_an_error(wrong: Callable[[], object]) -> None:
         wrong()
 
 
-@settings(max_examples=40)
 @given(
     st.lists(st.integers(0, 20), min_size=9, max_size=40),
     st.lists(st.integers(0, 20), min_size=9, max_size=40),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from tests.by_chance import at_least
 
 from evenhand.domain.summary import Corrected
@@ -283,7 +283,6 @@ def test_what_no_data_can_be_is_an_error(wrong: Callable[[], object]) -> None:
 # What must always hold
 
 
-@settings(max_examples=40)
 @given(st.tuples(*[st.integers(0, 30)] * 4), st.integers(0, 300), st.integers(0, 300))
 def test_the_corrected_rate_is_in_its_interval_on_the_scale(
     counts: tuple[int, ...], more_passes: int, more_fails: int
@@ -301,7 +300,6 @@ def test_the_corrected_rate_is_in_its_interval_on_the_scale(
         assert labels.n == 0
 
 
-@settings(max_examples=40)
 @given(st.integers(5, 60), st.integers(5, 60), st.integers(1, 20))
 def test_a_judge_that_is_always_right_is_corrected_by_nothing(passes: int, fails: int, times: int) -> None:
     result = corrected(
@@ -311,7 +309,6 @@ def test_a_judge_that_is_always_right_is_corrected_by_nothing(passes: int, fails
     assert result.value == pytest.approx(passes / (passes + fails))
 
 
-@settings(max_examples=40)
 @given(st.tuples(*[st.integers(3, 30)] * 4), st.integers(0, 300), st.integers(0, 300))
 def test_a_judge_that_says_the_opposite_tells_as_much(
     counts: tuple[int, ...], more_passes: int, more_fails: int

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from tests.by_chance import at_most
 
 from evenhand.stats.drift import Drift, chance_of_ok, drift, flip_e_value, watch_flips
@@ -74,7 +74,6 @@ def test_what_no_data_can_be_is_an_error(wrong: Callable[[], object]) -> None:
         wrong()
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(1, 200))
 def test_a_better_judge_has_not_drifted(right: int, wrong: int, unchanged: int) -> None:
     found = drift(right, wrong, right + wrong + unchanged)

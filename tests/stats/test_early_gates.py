@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from tests.by_chance import at_most, of_mean
 
 from evenhand.domain.verdict import reaches
@@ -124,7 +124,6 @@ RULES: tuple[Rule, ...] = ("min_mean", "min_pass_rate", "min_pass_rate_low")
 TENTHS = st.one_of(st.none(), st.integers(0, 10))
 
 
-@settings(max_examples=40)
 @given(
     st.sampled_from(RULES), st.integers(0, 20), st.lists(TENTHS, min_size=1, max_size=30), st.integers(0, 30), st.data()
 )
@@ -142,7 +141,6 @@ def test_what_is_certain_is_what_the_full_run_says(
         assert gate.decision.outcome == in_full(rule, limit / 20, order)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.booleans(), min_size=1, max_size=25), st.integers(1, 25))
 def test_whole_numbers_that_are_moved_are_those_that_are_summed(order: list[bool], needed: int) -> None:
     n = len(order)

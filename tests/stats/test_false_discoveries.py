@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.stats.false_discoveries import benjamini_hochberg
 from evenhand.stats.paired import holm
@@ -28,7 +28,6 @@ def test_what_is_no_p_value_is_an_error() -> None:
     assert benjamini_hochberg({}) == {}
 
 
-@settings(max_examples=40)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_a_correction_makes_no_finding_and_keeps_the_order(p_values: list[float]) -> None:
     named = {str(place): p for place, p in enumerate(p_values)}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.stats.intervals import Scores
 from evenhand.stats.sample import ExactSum
@@ -191,7 +191,6 @@ def test_clusters_that_all_agree_count_as_that_many_scores() -> None:
 # Whatever the scores
 
 
-@settings(max_examples=40)
 @given(st.lists(UNIT, min_size=2, max_size=50))
 def test_the_interval_holds_the_mean_and_stays_on_the_scale(scores: list[float]) -> None:
     taken = scores_of(scores)
@@ -203,7 +202,6 @@ def test_the_interval_holds_the_mean_and_stays_on_the_scale(scores: list[float])
     assert 0 <= interval.low <= taken.mean <= interval.high <= 1
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(UNIT, st.sampled_from(["a", "b", None])), min_size=2, max_size=20))
 def test_the_order_of_the_scores_does_not_move_a_digit(pairs: list[tuple[float, str | None]]) -> None:
     ordered = sorted(pairs, key=repr)
@@ -214,7 +212,6 @@ def test_the_order_of_the_scores_does_not_move_a_digit(pairs: list[tuple[float, 
     assert (one.mean, one.interval()) == (other.mean, other.interval())
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(UNIT, st.sampled_from("abcdef")), min_size=4, max_size=30))
 def test_the_clustered_error_is_that_of_the_means_without_each_cluster(pairs: list[tuple[float, str]]) -> None:
     taken = scores_of([score for score, _ in pairs], [cluster for _, cluster in pairs])
@@ -230,7 +227,6 @@ def test_the_clustered_error_is_that_of_the_means_without_each_cluster(pairs: li
     assert (found is None) == (taken.units < 2)
 
 
-@settings(max_examples=40)
 @given(st.lists(UNIT, min_size=2, max_size=50))
 def test_mean_and_error_agree_with_the_standard_library(scores: list[float]) -> None:
     taken = scores_of(scores)
@@ -240,7 +236,6 @@ def test_mean_and_error_agree_with_the_standard_library(scores: list[float]) -> 
     assert taken.spread == pytest.approx(statistics.stdev(scores), abs=1e-12)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300), max_size=20))
 def test_an_exact_sum_is_rounded_once(numbers: list[float]) -> None:
     total = ExactSum()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.stats.judge_noise import JudgeNoise, gate_flip, judge_noise
 from evenhand.stats.refusal import Refused
@@ -66,7 +66,6 @@ def test_what_no_judge_can_be_is_an_error(wrong: Callable[[], object]) -> None:
         wrong()
 
 
-@settings(max_examples=40)
 @given(st.lists(st.sampled_from((0.0, 0.25, 0.5, 0.9, 1.0)), max_size=8), st.integers(-1, 9))
 def test_the_chance_of_a_gate_is_the_sum_over_all_that_can_happen(chances: list[float], needed: int) -> None:
     summed = math.fsum(

@@ -256,7 +256,6 @@ def test_holm_never_turns_the_order_around() -> None:
     assert holm({"only": 0.2}) == {"only": 0.2}
 
 
-@settings(max_examples=40)
 @given(st.dictionaries(st.text(max_size=3), UNIT, max_size=8))
 def test_holm_only_ever_raises_p_values(raw: dict[str, float]) -> None:
     corrected = holm(raw)

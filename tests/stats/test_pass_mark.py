@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.domain.verdict import reaches
 from evenhand.stats.pass_mark import PassMark, pass_mark
@@ -91,7 +91,6 @@ def test_each_case_has_a_score_and_a_label() -> None:
         pass_mark([0.5], [True, False], current=0.8)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 10), st.booleans()), min_size=4, max_size=40))
 def test_no_other_score_would_be_a_better_mark(cases: list[tuple[int, bool]]) -> None:
     scores, people = [tenth / 10 for tenth, _ in cases], [passed for _, passed in cases]

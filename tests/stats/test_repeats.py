@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.stats.repeats import pass_all_of_k, pass_at_k, steadiness
 
@@ -80,7 +80,6 @@ def test_single_samples_say_nothing(few: dict[tuple[int, int, str | None], int])
     assert steadiness(few) is None
 
 
-@settings(max_examples=40)
 @given(samples=st.integers(1, 40), data=st.data())
 def test_more_samples_make_any_likelier_and_all_less_likely(samples: int, data: st.DataObject) -> None:
     passed = data.draw(st.integers(0, samples))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.stats.distributions import (
     f_p_value,
@@ -23,7 +23,6 @@ def test_mcnemar_for_15_against_5() -> None:
     assert sign_p_value(15, 5) == pytest.approx(0.04139, abs=5e-6)
 
 
-@settings(max_examples=40)
 @given(COUNTS, COUNTS)
 def test_the_sign_test_is_the_sum_of_binomial_probabilities(wins: int, losses: int) -> None:
     throws = wins + losses
@@ -58,7 +57,6 @@ def test_the_ends_of_t() -> None:
     assert t_p_value(math.inf, 5) == 0.0
 
 
-@settings(max_examples=40)
 @given(st.floats(0.5, 50), st.floats(0.5, 50), st.floats(0, 1))
 def test_the_beta_function_is_a_share_and_turns_around(a: float, b: float, x: float) -> None:
     share = incomplete_beta(a, b, x)
@@ -94,7 +92,6 @@ def test_f_with_one_degree_above_is_the_square_of_t() -> None:
 FEW = st.integers(min_value=0, max_value=40)
 
 
-@settings(max_examples=40)
 @given(FEW, FEW, FEW, FEW)
 def test_fishers_test_is_the_sum_of_the_tables_that_are_no_likelier(a: int, b: int, c: int, d: int) -> None:
     ways = {

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from tests.by_chance import at_least
 
 from evenhand.stats.correlation import auc, kendall_tau_b, pearson, spearman
@@ -162,7 +162,6 @@ def test_what_no_data_can_be_is_an_error(wrong: Callable[[], object]) -> None:
 # What must always hold
 
 
-@settings(max_examples=40)
 @given(TABLES)
 def test_kappa_is_in_its_interval_whatever_the_table(counts: tuple[int, int, int, int]) -> None:
     tp, fp, fn, tn = counts
@@ -175,7 +174,6 @@ def test_kappa_is_in_its_interval_whatever_the_table(counts: tuple[int, int, int
             assert value.interval.low < value.interval.high
 
 
-@settings(max_examples=40)
 @given(TABLES, st.sampled_from(("none", "linear", "quadratic")))
 def test_of_two_labels_all_weights_are_the_same_and_raters_can_be_swapped(
     counts: tuple[int, int, int, int], weights: Weights
@@ -195,7 +193,6 @@ def test_of_two_labels_all_weights_are_the_same_and_raters_can_be_swapped(
         assert isinstance(swapped, Refused)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=25))
 def test_kendall_by_merging_is_kendall_by_pairs(pairs: list[tuple[int, int]]) -> None:
     first, second = zip(*pairs, strict=True)
@@ -210,7 +207,6 @@ def test_kendall_by_merging_is_kendall_by_pairs(pairs: list[tuple[int, int]]) ->
         assert tau == pytest.approx(sum(one * other for one, other in signs) / ordered**0.5)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=25))
 def test_auc_is_the_share_of_pairs(cases: list[tuple[int, bool]]) -> None:
     passes, fails = [s for s, passed in cases if passed], [s for s, passed in cases if not passed]

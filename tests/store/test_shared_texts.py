@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand import Case, CompositeEvaluator, Contains, PromptEvaluator, Run, evaluate
 from evenhand.domain.errors import StoreError
@@ -41,7 +41,6 @@ class Memory:
 prompts = st.text(alphabet='ab"\\\n\t{}@:,é😀\0', max_size=12).map(lambda text: text * 40)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(prompts, prompts, st.booleans()), max_size=8))
 def test_what_is_cut_out_is_put_back_letter_by_letter(asked: list[tuple[str, str, bool]]) -> None:
     memory = Memory()

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand import Case, Evaluation, JsonMatch, Status, Verdict
 from evenhand.domain.errors import ConfigError
@@ -172,7 +172,6 @@ def test_lists_in_lists_do_not_multiply() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
 @given(json_values, st.sampled_from(MODES))
 def test_every_value_matches_itself(value: Any, mode: ListMode) -> None:
     comparison = Comparison(list_mode=mode, ignore=(), extra_keys=False)
@@ -182,7 +181,6 @@ def test_every_value_matches_itself(value: Any, mode: ListMode) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
 @given(json_values, json_values, st.sampled_from(MODES), st.booleans())
 def test_a_score_is_whole_exactly_when_nothing_is_missed(
     one: Any, other: Any, mode: ListMode, extra_keys: bool
@@ -196,7 +194,6 @@ def test_a_score_is_whole_exactly_when_nothing_is_missed(
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
 @given(st.lists(json_values, max_size=5), st.randoms())
 def test_the_order_of_an_unordered_list_does_not_matter(items: list[Any], chance: Any) -> None:
     shuffled = list(items)

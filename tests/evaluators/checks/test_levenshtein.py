@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand.evaluators.checks.levenshtein import distance, is_feasible, similarity
 
@@ -39,25 +39,21 @@ def test_known_distances(one: str, other: str, edits: int) -> None:
     assert distance(one, other) == edits
 
 
-@settings(max_examples=40)
 @given(few_letters, few_letters)
 def test_it_agrees_with_the_table(one: str, other: str) -> None:
     assert distance(one, other) == by_the_table(one, other)
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_it_agrees_with_the_table_on_any_characters(one: str, other: str) -> None:
     assert distance(one, other) == distance(other, one) == by_the_table(one, other)
 
 
-@settings(max_examples=40)
 @given(few_letters, few_letters, few_letters)
 def test_a_way_around_is_never_shorter(one: str, other: str, third: str) -> None:
     assert distance(one, third) <= distance(one, other) + distance(other, third)
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_likeness_is_between_nothing_and_all(one: str, other: str) -> None:
     assert 0 <= similarity(one, other) <= 1

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand import (
     Case,
@@ -348,7 +348,6 @@ def test_which_numbers_are_found(text: str, extract: Any, number: Fraction | int
     assert (found and found.exact) == number
 
 
-@settings(max_examples=40)
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**9), max_value=10**9))
 def test_a_number_is_found_as_it_is_written(number: Any) -> None:
     written = f"{number:,}"
@@ -359,7 +358,6 @@ def test_a_number_is_found_as_it_is_written(number: Any) -> None:
     assert (found.exact, found.written) == (Fraction(number), written)
 
 
-@settings(max_examples=40)
 @given(st.text("0123456789.,eE+-− x", max_size=40), st.sampled_from(["whole", "first", "last"]))
 def test_whatever_is_found_stands_in_the_text(text: str, extract: Any) -> None:
     found = find_number(text, extract)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import sacrebleu
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from evenhand import BaseEvaluator, Bleu, Case, Chrf, Evaluation, Rouge, Status, TokenF1, Verdict
 from evenhand.domain.errors import ConfigError
@@ -94,7 +94,6 @@ def table(left: list[str], right: list[str]) -> int:
     return rows[-1][-1]
 
 
-@settings(max_examples=40)
 @given(st.lists(st.sampled_from("abc"), max_size=12), st.lists(st.sampled_from("abcd"), max_size=12))
 def test_the_longest_common_sequence_is_that_of_the_table(left: list[str], right: list[str]) -> None:
     assert longest_common(left, right) == table(left, right)
