@@ -44,6 +44,7 @@ class Counts:
         self._not_evaluated = 0
         self._errors = 0
         self._target_errors = 0
+        # What the answers to repeated cases add to the counts of cases.
         self._answers: Counter[str] = Counter()
         # What the scores of cases would lose if the errors among their answers were zeros.
         self._lost = ExactSum()
@@ -86,17 +87,28 @@ class Counts:
             return
         statuses = [answer for answer, _ in answers]
         errors = statuses.count(Status.ERROR)
-        self._answers["n"] += len(answers)
-        self._answers["errors"] += errors
-        self._answers["target_errors"] += sum(
-            no_answer(evaluations) for answer, evaluations in answers if answer is Status.ERROR
-        )
-        self._answers["not_evaluated"] += statuses.count(Status.NOT_EVALUATED)
+        blamed = [no_answer(evaluations) for answer, evaluations in answers if answer is Status.ERROR]
+        # Less what the case itself counts as, since others may have one answer only.
+        self._answers["n"] += len(answers) - 1
+        self._answers["errors"] += errors - (status is Status.ERROR)
+        self._answers["target_errors"] += sum(blamed) - (status is Status.ERROR and all(blamed))
+        self._answers["not_evaluated"] += statuses.count(Status.NOT_EVALUATED) - (status is Status.NOT_EVALUATED)
         if errors and status is _SCORED:
             self._answers["cases"] += 1
             self._answers["failed"] += verdict is Verdict.FAIL
             if score is not None:
                 self._lost.add(score * errors / (errors + statuses.count(_SCORED)))
+
+    def _by_answer(self) -> AnswerTally:
+        more = self._answers
+        return AnswerTally(
+            n=self._passes.n + self._not_evaluated + self._errors + more["n"],
+            errors=self._errors + more["errors"],
+            target_errors=self._target_errors + more["target_errors"],
+            not_evaluated=self._not_evaluated + more["not_evaluated"],
+            cases=more["cases"],
+            failed=more["failed"],
+        )
 
     def _mean_if_errors_zero(self) -> float | None:
         mean, lost = self._scores.mean_with(self._errors), self._lost.value
@@ -122,7 +134,7 @@ class Counts:
             pass_rate=self._passes.mean,
             pass_rate_interval=self._passes.interval(),
             clusters=self._scores.clusters,
-            answers=AnswerTally(**self._answers) if self._answers else None,
+            answers=self._by_answer() if self._answers else None,
         )
 
 

@@ -68,7 +68,7 @@ def outcome_record(result: CaseResult) -> dict[str, Any]:
             "verdict": None if sample.verdict is None else sample.verdict.value,
             "no_answer": sample.status is Status.ERROR and no_answer(sample.evaluations),
         }
-        for sample in result.by_sample
+        for sample in result.by_sample or (result.outcome,)
     ]
     return {"samples": samples, "cluster": result.case.cluster}
 

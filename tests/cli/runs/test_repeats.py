@@ -13,6 +13,11 @@ from xml.etree import ElementTree as ET
 import pytest
 from tests.harness.warm import WarmEvenhand
 
+from evenhand.domain.case import Case
+from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.run import CaseResult, Judgment
+from evenhand.reports.summary import summarize
+
 pytestmark = pytest.mark.slow
 
 # Answers the first time it is asked a question, and crashes from then on.
@@ -130,6 +135,21 @@ def test_a_suite_under_pytest_has_an_error_for_each_case_that_lost_an_answer(fol
     assert "4 errors" in done.stdout
     assert "case 'q0': the target failed for 2 of 3 answers; pass by the others" in done.stdout
     assert "8 target errors in 12 answers" in done.stdout
+
+
+def test_beside_repeated_cases_the_error_of_a_case_with_one_answer_is_counted() -> None:
+    right = Evaluation(evaluator="right", type="x", status="scored", score=1.0, verdict="pass", reasoning="")
+    wrong = Evaluation(evaluator="right", type="x", status="error", score=0.0, verdict="fail", reasoning="", error="x")
+    repeated = CaseResult(
+        position=0,
+        case=Case(),
+        judgments=(Judgment(evaluation=right, sample=0), Judgment(evaluation=wrong, sample=1)),
+    )
+    single = CaseResult(position=1, case=Case(), judgments=(Judgment(evaluation=wrong),))
+
+    found = summarize([repeated, single]).cases.by_answer
+
+    assert (found.n, found.errors, found.cases) == (3, 2, 1)
 
 
 def test_a_comparison_sees_the_errors_of_single_answers(warm: WarmEvenhand, folder: Path) -> None:
