@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -14,8 +15,9 @@ import pytest
 from tests.harness.warm import WarmEvenhand
 
 from evenhand.domain.case import Case
-from evenhand.domain.evaluation import Evaluation
+from evenhand.domain.evaluation import Evaluation, Status
 from evenhand.domain.run import CaseResult, Judgment
+from evenhand.domain.verdict import Verdict
 from evenhand.reports.summary import summarize
 
 pytestmark = pytest.mark.slow
@@ -138,8 +140,9 @@ def test_a_suite_under_pytest_has_an_error_for_each_case_that_lost_an_answer(fol
 
 
 def test_beside_repeated_cases_the_error_of_a_case_with_one_answer_is_counted() -> None:
-    right = Evaluation(evaluator="right", type="x", status="scored", score=1.0, verdict="pass", reasoning="")
-    wrong = Evaluation(evaluator="right", type="x", status="error", score=0.0, verdict="fail", reasoning="", error="x")
+    evaluation = functools.partial(Evaluation, evaluator="right", type="x", reasoning="")
+    right = evaluation(status=Status.SCORED, score=1.0, verdict=Verdict.PASS)
+    wrong = evaluation(status=Status.ERROR, score=0.0, verdict=Verdict.FAIL, error="x")
     repeated = CaseResult(
         position=0,
         case=Case(),
