@@ -22,11 +22,13 @@ from urllib.parse import quote
 import hypothesis
 import pytest
 from bench.postgres import Copies, make_database, running_postgres
-from tests.harness import scheduling, seconds, workers
+from tests.harness import memory_disk, scheduling, seconds, workers
 from tests.harness.starts import Starts
 from tests.harness.warm import WarmEvenhand, warm_evenhand
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
+
+memory_disk.use()
 # Data sets of others, which are large or under licences of their own, lie beside the repository where they lie at all.
 # That one of them is missing, in these words, is the only reason to skip.
 THIRD_PARTY = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -39,7 +39,7 @@ def test_a_name_that_nobody_has_is_unknown() -> None:
         socket.getaddrinfo("nobody.invalid", 443)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_keys_and_proxies_from_outside_are_gone(tmp_path: Path) -> None:
     theirs = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "EVENHAND_JUDGE", "HTTPS_PROXY", "https_proxy", "no_proxy"]
     source = f"import os\ndef test_it() -> None: assert {{*os.environ}} & {{'OURS', *{theirs}}} == {{'OURS'}}"
@@ -271,7 +271,7 @@ def test_quick_tests_run_first_and_the_last_line_runs_again_what_failed(
     assert outcome.splitlines()[-1].endswith("python -m pytest 'test_it.py::test_of_a_group[a b]'")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.starts(3, "runs pytest three times")
 def test_a_seed_shuffles_the_tests(tmp_path: Path) -> None:
     source = """

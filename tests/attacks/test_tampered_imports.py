@@ -472,7 +472,7 @@ KINDS: Final = ("suite", "pairs", "scores", "ranking", "ranking of pairs", "audi
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[pytest.mark.long] if kind == "ranking of pairs" else []) for kind in KINDS]
+    "kind", [pytest.param(kind, marks=[] if kind in ("suite", "ranking") else [pytest.mark.long]) for kind in KINDS]
 )
 def test_a_run_as_it_was_exported_is_read_by_everybody(readers: Readers, kind: str) -> None:
     assert readers.take_in(kind, as_lines(readers.exports[kind]))

@@ -81,6 +81,7 @@ def start(page: Page) -> None:
     expect(page.locator("[data-live=title]")).to_contain_text("0 of 3 evaluations, waiting for 1 batch")
 
 
+@pytest.mark.long
 def test_a_run_that_waits_for_batches_is_cancelled_and_goes_on_with_the_same_batches(
     page: Page, provider: BatchProvider
 ) -> None:

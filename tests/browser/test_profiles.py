@@ -219,6 +219,7 @@ Addresses = Callable[[Site], list[str]]
 some_and_others = pytest.mark.parametrize("addresses", [telling, pytest.param(others, marks=pytest.mark.long)])
 
 
+@pytest.mark.long
 def test_a_leaderboard_shows_tiers_apart_and_leads_to_the_groups_of_a_profile(visit: Visit, site: Site) -> None:
     page = visit(f"/runs/{site.groups}")
 
@@ -340,6 +341,7 @@ def test_on_a_narrow_screen_an_audit_can_be_read(visit: Visit, site: Site) -> No
     assert "mean" in levels.locator("td").first.evaluate(before)
 
 
+@pytest.mark.long
 def test_no_note_of_an_audit_is_wider_than_the_page_of_its_report(visit: Visit, site: Site) -> None:
     page = visit("/runs")
 
@@ -398,6 +400,7 @@ def test_hostile_texts_run_nothing_on_any_page(visit: Visit, site: Site, address
         assert page.evaluate("document.images.length + frames.length + document.embeds.length") == 0, address
 
 
+@pytest.mark.long
 def test_links_with_hostile_ids_lead_to_their_groups_and_run_nothing(visit: Visit, site: Site) -> None:
     page = visit(f"/runs/{site.hostile}/ranking")
 

@@ -107,7 +107,7 @@ def asking(provider: Any) -> dict[str, Any]:
     return {"judge": judge, "evaluators": [{"name": "quality", "type": "llm_judge"}]}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.starts(8, "kills workers")
 def test_killed_workers_lose_nothing_and_nothing_is_kept_twice(
     suite: Suite, cluster: place.RayCluster, provider: Any, monkeypatch: pytest.MonkeyPatch
@@ -124,6 +124,7 @@ def test_killed_workers_lose_nothing_and_nothing_is_kept_twice(
 
 
 @pytest.mark.slow
+@pytest.mark.starts(8, "starts Ray, for all tests of this group")
 @pytest.mark.usefixtures("cluster")
 def test_commands_and_programs_judge_on_ray(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     path = suite(30)
@@ -137,7 +138,7 @@ def test_commands_and_programs_judge_on_ray(suite: Suite, monkeypatch: pytest.Mo
     assert json.loads(done.stdout)["summary"]["mean"] == run.summary.cases.mean
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_key_reaches_the_provider_and_no_file_of_ray(suite: Suite, cluster: place.RayCluster, provider: Any) -> None:
     path = suite(20, **asking(provider))
 

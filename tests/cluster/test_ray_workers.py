@@ -109,6 +109,7 @@ def found(results: list[CaseResult]) -> list[tuple[str, float | None, str | None
     ]
 
 
+@pytest.mark.long
 def test_two_workers_share_a_model_that_dies_once_and_find_what_one_process_does(
     suite: Suite, cluster: place.RayCluster, notes: Path, judge: str
 ) -> None:
@@ -209,6 +210,7 @@ class Told:
         return len({span.context.trace_id for span in spans})
 
 
+@pytest.mark.long
 def test_spans_events_and_logs_of_workers_are_those_of_one_process(
     suite: Suite,
     cluster: place.RayCluster,

@@ -6,10 +6,9 @@ What the loop does is measured by its own clock, which stands still while other 
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeAlias
 
 import httpx
@@ -49,11 +48,12 @@ class Watch:
 
 
 @pytest.fixture(autouse=True)
-def _settled() -> Iterator[None]:
-    """Do as the server does once it has started: what is there by then is not gone through for garbage again."""
+def _settled() -> None:
+    """Do as the server does once it has started: what is there by then is not gone through for garbage again.
+
+    It stays left out for the tests that follow, as the tests themselves do: to go through all of them takes a second.
+    """
     settle_memory()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.group("browser: live runs"), pytest.
 # The playground
 
 
+@pytest.mark.long
 def test_a_text_is_tried_by_keyboard_alone_before_it_is_saved_and_its_input_kept(
     visit: Visit, site: Site, verdicts: threading.Semaphore
 ) -> None:
@@ -139,6 +140,7 @@ def test_results_of_a_run_in_progress_grow_as_they_come(
     assert page.evaluate("window.stays") is True
 
 
+@pytest.mark.long
 def test_keys_lead_from_a_case_to_its_test_case_to_the_next_run_and_to_the_comparison(
     visit: Visit, verdicts: threading.Semaphore
 ) -> None:

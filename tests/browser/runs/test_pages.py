@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.group("browser: pages of runs"), pyt
 # A case
 
 
+@pytest.mark.long
 def test_moments_are_in_the_zone_and_language_of_who_reads(visit: Visit, site: Site) -> None:
     moment = "2026-01-02T23:30:00.000Z"
     page = visit("/runs", timezone_id="Asia/Tokyo", locale="de-DE")

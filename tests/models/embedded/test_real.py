@@ -74,6 +74,7 @@ def test_it_grades_freely_in_the_form_that_was_asked_for(smollm: str) -> None:
     assert evaluation.details["judge"] == smollm
 
 
+@pytest.mark.long
 def test_it_checks_items_by_the_probability_of_yes_writes_nothing_and_reads_once_what_they_share(smollm: str) -> None:
     evaluation = scored(PromptEvaluator(judge=smollm, rubrics=ITEMS).evaluate(CANBERRA))
 

@@ -422,7 +422,9 @@ def test_a_ranking_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path
     assert finished.to_dicts() == whole.to_dicts()
 
 
-@pytest.mark.parametrize("design", ["swiss", "random", "staged"])
+@pytest.mark.parametrize(
+    "design", ["swiss", *(pytest.param(design, marks=pytest.mark.long) for design in ("random", "staged"))]
+)
 @pytest.mark.parametrize(
     "count", [3, pytest.param(5, marks=pytest.mark.long), pytest.param(7, marks=pytest.mark.sweep)]
 )
