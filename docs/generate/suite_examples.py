@@ -54,6 +54,7 @@ _PROGRAM: Final[Mapping[str, Any]] = {
     "memory_mb": 2048,
     "cwd": "tools",
     "env": {"LANG": "C.UTF-8"},
+    "version": "2",
 }
 _EXPECTED: Final = {"price": 30, "currency": "EUR"}
 
@@ -135,7 +136,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "target_models": {"models": ["openai/gpt-5-mini", {"model": "ollama/qwen2.5:7b", "temperature": 0}]},
     "target_program": {**_PROGRAM, "name": "version 2", "command": ["python3", "app.py"], "output": "json"},
-    "target_python": {"name": "version 3", "python": "shop:answer"},
+    "target_python": {"name": "version 3", "python": "shop:answer", "version": "2"},
     "evaluator": {
         "name": "quality",
         "type": "llm_judge",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from bench.loopback import LoopbackJudge
+from tests.harness.starts import for_others_too
 
 from evenhand.cluster import ray_cluster as place
 from evenhand.cluster.messages import Orders, Report, Shipment
@@ -23,6 +24,7 @@ _ray = OwnRay()
 
 
 @pytest.fixture
+@for_others_too
 def own_ray() -> OwnRay:
     """Ray on this machine, which this test shares with others."""
     if importlib.util.find_spec("ray") is None:

@@ -124,7 +124,6 @@ def test_killed_workers_lose_nothing_and_nothing_is_kept_twice(
 
 
 @pytest.mark.slow
-@pytest.mark.starts(8, "starts Ray, for all tests of this group")
 @pytest.mark.usefixtures("cluster")
 def test_commands_and_programs_judge_on_ray(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     path = suite(30)

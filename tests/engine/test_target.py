@@ -113,7 +113,10 @@ def test_only_a_model_has_a_client_to_compare_with_the_judge() -> None:
         ({"python": "app"}, "target: python is 'app'; write 'package.module:function'"),
         ({"python": "app.py:answer()"}, "write 'package.module:function'"),
         ({"python": 3}, "target: python is 3; write 'package.module:function'"),
-        ({"python": "json:dumps", "timeout": 3}, "target: no key 'timeout'; a Python function takes only 'python'"),
+        (
+            {"python": "json:dumps", "timeout": 3},
+            "target: no key 'timeout'; a Python function takes only 'python', and 'version'",
+        ),
         ({"python": "json:dmups"}, "target: json has no 'dmups'; did you mean 'dumps'?"),
         ({"python": "json:__name__"}, "target: json:__name__ is not a function, but of type str"),
         ({"python": "json:JSONEncoder"}, "target: json:JSONEncoder is not a function, but of type type"),

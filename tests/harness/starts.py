@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
 
 import pytest
 from tests.harness.folders import allowances, folder_of
 
 _EVENTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec"}
 PROPERTY = "starts"
+_SHARED = "starts_for_others_too"
+
+Fixture = TypeVar("Fixture", bound=Callable[..., Any])
+
+
+def for_others_too(fixture: Fixture) -> Fixture:
+    """Declare that what a fixture starts stays for the tests that follow, so that no single one pays for it."""
+    setattr(fixture, _SHARED, True)
+    return fixture
 
 
 class Starts:
@@ -35,7 +44,7 @@ class Starts:
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
         """Leave out what a fixture of a wider scope starts."""
-        wider = fixturedef.scope != "function"
+        wider = fixturedef.scope != "function" or getattr(fixturedef.func, _SHARED, False)
         self._shared += wider
         try:
             return (yield)

@@ -38,7 +38,7 @@ CASE = "cases: [{id: a}]\n"
         ("target:\n  model: openai/x\n  promt: x", "suite.yaml:5: target: no key 'promt'; did you mean 'prompt'?"),
         ("target: {command: python app.py}", "suite.yaml:3: target: command is 'python app.py'; write the program and its arguments as a list of texts, such as [\"python\", \"check.py\"]"),
         ("target: {python: no colon}", "suite.yaml:3: target: python is 'no colon'; write 'package.module:function'"),
-        ("target:\n  python: a:b\n  timeout: 5", "suite.yaml:5: target: no key 'timeout'; a Python function takes only 'python'"),
+        ("target:\n  python: a:b\n  timeout: 5", "suite.yaml:5: target: no key 'timeout'; a Python function takes only 'python', and 'version'"),
         ("thresholds: {pass: 2}", "suite.yaml:3: thresholds: borderline 0.0 and pass 2 must keep to 0 <= borderline <= pass <= 1"),
         ("thresholds:\n  pass: 0.8\n  bordeline: 0.5", "suite.yaml:5: thresholds: no threshold 'bordeline'; did you mean 'borderline'?"),
         ("gates: {min_meen: 1}", "suite.yaml:3: gates: no gate 'min_meen'; did you mean 'min_mean'?"),

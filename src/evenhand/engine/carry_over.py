@@ -12,6 +12,8 @@ from evenhand.domain.run import BATCH, RunRecord, RunStatus
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import planned_cases, undo
+from evenhand.engine.programs import ProgramChanges, ProgramPrints, ProgramSurvey
+from evenhand.engine.store_location import run_command
 from evenhand.store.results import case_hashes
 from evenhand.store.rows import column
 from evenhand.store.store import Store
@@ -53,6 +55,46 @@ def case_differences(store: Store, run: RunRecord, job: Job) -> list[str]:
     if all(stored == current for stored, current in itertools.zip_longest(store.hashes(run), now)):
         return []
     return _differences(store, run, ((one.given.case.id or "", one.hash) for one in planned_cases(store, job, scope)))
+
+
+def program_changes(store: Store, run: RunRecord, job: Job) -> ProgramChanges:
+    """Return the programs of a run that have another source now than when it began, as far as that is known."""
+    before = ProgramPrints.of(run.options)
+    if before is None:
+        return ProgramChanges()
+    survey = ProgramSurvey.of(job)
+    for page in store.planned(run):
+        for planned in page:
+            survey.add(job.evaluators_for(planned))
+    return survey.prints.changed_since(before)
+
+
+def program_notes(store: Store, run: RunRecord, job: Job) -> Iterator[str]:
+    """Say of which programs of a run it is unknown whether they have changed."""
+    before = ProgramPrints.of(run.options)
+    if before is not None:
+        if before.unknown:
+            yield (
+                f"note: whether {', '.join(before.unknown)} has changed since run {run.id} began is unknown: no source "
+                "was found; give it a version, and change that with it"
+            )
+        return
+    survey = ProgramSurvey.of(job)
+    survey.add(evaluator for planned in next(store.planned(run), ()) for evaluator in job.evaluators_for(planned))
+    if survey.prints:
+        yield (
+            f"note: run {run.id} has no fingerprints of its programs, so whether {', '.join(survey.prints.names)} has "
+            "changed since it began is unknown"
+        )
+
+
+def require_same_programs(store: Store, run: RunRecord, job: Job) -> None:
+    """Refuse to go on with a run whose programs have another source now than when it began."""
+    if changes := list(program_changes(store, run, job).words()):
+        raise ConfigError(
+            f"run {run.id} cannot go on: {'; '.join(changes)}. To keep what is still valid and do the rest again: "
+            f"{run_command('resume', run.id, store.address)} --fork"
+        )
 
 
 def go_on_with_batches(store: Store, planned: RunRecord) -> RunRecord:
@@ -125,8 +167,12 @@ class _NamedCases:
 def copy_finished(store: Store, before: RunRecord, run: RunRecord, job: Job) -> int:
     """Take over from an earlier run whatever is the same in a new one, and return how many evaluations those are.
 
-    Same is what has the same identity: case, evaluator, judge, prompt, target and sample, wherever it is in the run.
+    Same is what has the same identity: case, evaluator, judge, prompt, target and sample, wherever it is in the run;
+    and what a program said under another source is not.
     """
+    changes = changed_programs(before, run)
+    if changes.target:
+        return 0
     fingerprints = Fingerprints()
     target = "" if job.target is None else digest_of(job.target.description())
     same_target = before.definition.get("target") == run.definition.get("target")
@@ -137,8 +183,16 @@ def copy_finished(store: Store, before: RunRecord, run: RunRecord, job: Job) -> 
         places_by_key: dict[str, list[tuple[int, int]]] = {}
         for planned in page:
             for place, evaluator in enumerate(job.evaluators_for(planned)):
+                if evaluator.name in changes.evaluators:
+                    continue
                 for sample in range(run.repeat):
                     key = evaluation_key(planned.hash, fingerprints.of(evaluator), target, sample)
                     places_by_key.setdefault(key, []).append((planned.position, place))
         copied += store.copy(before, run, positions=there, places=places_by_key, answers=same_target)
     return copied
+
+
+def changed_programs(before: RunRecord, run: RunRecord) -> ProgramChanges:
+    """Return the programs that have another source in a run than in an earlier one."""
+    then, now = ProgramPrints.of(before.options), ProgramPrints.of(run.options)
+    return ProgramChanges() if then is None or now is None else now.changed_since(then)

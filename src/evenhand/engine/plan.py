@@ -16,6 +16,7 @@ from evenhand.domain.run_kind import mode_of
 from evenhand.engine.decidable import require_decidable
 from evenhand.engine.identity import digest_of
 from evenhand.engine.job import Job, Scope
+from evenhand.engine.programs import PROGRAMS, ProgramSurvey
 from evenhand.store.page_size import PAGE
 from evenhand.store.rows import case_content, column, dumps
 from evenhand.store.store import Store
@@ -107,11 +108,17 @@ def undo(store: Store, run: RunRecord) -> None:
 
 
 def fill(store: Store, run: RunRecord, job: Job, scope: Scope) -> RunRecord:
-    """Put the cases into a run; many short transactions, so that others can write in between."""
-    count = _store_cases(store, run, planned_cases(store, job, scope))
+    """Put the cases into a run, and the fingerprints of its programs into its options.
+
+    There are many short transactions, so that others can write in between.
+    """
+    programs = ProgramSurvey.of(job)
+    count = _store_cases(store, run, planned_cases(store, job, scope, programs))
     if not count:
         advice = "give at least one" if job.source is None else "list some under cases"
         raise ConfigError(f"{job.source or job.name}: there are no cases; {advice}")
+    if programs.prints:
+        store.runs.set_options(run, {**run.options, PROGRAMS: programs.prints.as_dict()})
     return store.runs.mark(run, RunStatus.RUNNING, cases=count)
 
 
@@ -147,15 +154,15 @@ def _store_cases(store: Store, run: RunRecord, cases: Iterator[Written]) -> int:
     return count
 
 
-def planned_cases(store: Store, job: Job, scope: Scope) -> Iterator[Written]:
-    """Return the cases that a run takes."""
+def planned_cases(store: Store, job: Job, scope: Scope, programs: ProgramSurvey | None = None) -> Iterator[Written]:
+    """Return the cases that a run takes; ``programs`` looks at what judges each."""
     earlier = None if scope.answers_from is None else EarlierAnswers(store, store.runs.find(scope.answers_from))
     noun = "case" if mode_of(job.definition) is None else "profile"
     cases = selected(job.cases(), scope, noun=noun)
     if job.assign is not None:
         assigned = map(job.assign, cases if earlier is not None else _without_answers(cases))
         cases = itertools.chain.from_iterable(assigned)
-    written = _written_cases(job, cases, earlier=earlier)
+    written = _written_cases(job, cases, earlier=earlier, programs=programs)
     if scope.batch:
         written = _batchable(job, scope, written)
     if scope.until_decided is None:
@@ -193,7 +200,12 @@ def _without_answers(cases: Iterable[PlannedCase]) -> Iterator[PlannedCase]:
 
 
 def _written_cases(
-    job: Job, cases: Iterable[PlannedCase], *, first: int = 0, earlier: EarlierAnswers | None = None
+    job: Job,
+    cases: Iterable[PlannedCase],
+    *,
+    first: int = 0,
+    earlier: EarlierAnswers | None = None,
+    programs: ProgramSurvey | None = None,
 ) -> Iterator[Written]:
     for position, planned in enumerate(cases, first):
         _refuse_odd_id(planned.case.id or "")
@@ -203,7 +215,10 @@ def _written_cases(
             written, identity = dumps(content), digest_of(content)
         except (TypeError, ValueError, RecursionError) as error:
             raise ConfigError(f"case {answered.case.id!r} cannot be written as JSON: {error}") from None
-        yield Written(position, answered, identity, len(job.evaluators_for(answered)), written)
+        evaluators = job.evaluators_for(answered)
+        if programs is not None:
+            programs.add(evaluators)
+        yield Written(position, answered, identity, len(evaluators), written)
 
 
 def selected(cases: Iterable[PlannedCase], scope: Scope, *, noun: str = "case") -> Iterator[PlannedCase]:

@@ -19,7 +19,7 @@ from evenhand.domain.scale import Range
 from evenhand.domain.secret import Secret
 from evenhand.drive.run_program import no_memory_limit
 from evenhand.evaluators.base import BaseEvaluator
-from evenhand.evaluators.program import Program, from_first_error, quote_stderr, require_success
+from evenhand.evaluators.program import Program, from_first_error, quote_stderr, require_success, version_in
 from evenhand.evaluators.reading import parse_strict
 
 STDERR_KEPT: Final = 2_000
@@ -37,6 +37,11 @@ _OUTPUT = FieldContract(
 )
 
 
+def _identity_of_version(version: str | None) -> dict[str, Any]:
+    """Say by what a program without a version is known: as before there were versions."""
+    return {} if version is None else {"version": version}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeJudgeEvaluator(BaseEvaluator):
     """Runs a program that judges an answer.
@@ -52,7 +57,7 @@ class CodeJudgeEvaluator(BaseEvaluator):
     likes, ``hits``, ``misses``, ``reasoning`` and ``details`` to its standard output. It runs in ``cwd``, for at most
     ``timeout`` seconds, with ``memory_mb`` of address space (None: unlimited), and sees harmless environment
     variables and those in ``env``, no others. A ``Secret`` there is hidden in what the
-    program writes.
+    program writes. ``version`` stands for its source: once it is another, what the program has judged is judged again.
     """
 
     type: ClassVar[str] = "code_judge"
@@ -63,14 +68,17 @@ class CodeJudgeEvaluator(BaseEvaluator):
     memory_mb: float | None = 1024
     cwd: str | PurePath | None = None
     env: Mapping[str, str | Secret] = field(default_factory=dict, repr=False)
+    version: str | None = field(default=None, metadata={"identity": _identity_of_version})
 
     def __post_init__(self) -> None:
         # Slotted dataclasses are made anew by their decorator, which leaves the bare super() behind.
         BaseEvaluator.__post_init__(self)
         try:
             program = self._program()
+            version = version_in({"version": self.version})
         except ConfigError as error:
             raise error.within(self.where) from None
+        self._set("version", version)
         self._set("command", program.command)
         self._set("config", program.config)
         self._set("env", program.env)

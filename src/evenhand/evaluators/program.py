@@ -30,6 +30,16 @@ _ERROR: Final = re.compile(
 _MOST_WORDS: Final = 64
 
 
+def version_in(settings: Mapping[str, Any]) -> str | None:
+    """Return the ``version`` of a program or a function, which stands for its source; numbers are taken as written."""
+    version = settings.get("version")
+    if version is None or (isinstance(version, str) and version.strip()):
+        return version
+    if isinstance(version, (int, float)) and not isinstance(version, bool):
+        return str(version)
+    raise ConfigError(f"version is {version!r:.80}; it must be a text or a number, such as 2", key="version")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """A program that reads a case and ``config`` as one JSON object.

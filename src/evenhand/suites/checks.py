@@ -15,6 +15,7 @@ from evenhand.domain.errors import ConfigError, MissingKeyError, MissingModelErr
 from evenhand.domain.reply import Unanswered
 from evenhand.engine.identity import digest_of
 from evenhand.engine.target import target_of
+from evenhand.engine.targets.function import FUNCTION_KEYS, FUNCTION_TAKES
 from evenhand.engine.targets.model import ModelTarget
 from evenhand.engine.targets.several import NAME, own_name, single_targets, stands_for_several, twice
 from evenhand.evaluators.cascade import CASCADE
@@ -274,10 +275,8 @@ def _python_target(target: Mapping[str, Any], line: int) -> Iterator[Fault]:
             _line_of(target, "python", line), f"target: python is {path!r:.120}; write 'package.module:function'"
         )
     for key in target:
-        if key not in ("python", NAME):
-            yield Fault(
-                _line_of(target, key, line), f"target: no key {key!r:.80}; a Python function takes only 'python'"
-            )
+        if key not in (*FUNCTION_KEYS, NAME):
+            yield Fault(_line_of(target, key, line), f"target: no key {key!r:.80}; {FUNCTION_TAKES}")
 
 
 def _line_of(value: Any, key: str, line: int) -> int:

@@ -243,12 +243,19 @@ def resume(
 
     The exit codes are those of `evenhand run`.
     """
-    from evenhand.cli.runs.resume import is_imported, require_trust, resume_run  # noqa: PLC0415 - most runs are new
+    from evenhand.cli.runs.resume import (  # noqa: PLC0415 - most runs are new
+        is_imported,
+        require_trust,
+        require_unchanged,
+        resume_run,
+    )
 
     with open_session(ctx, options) as session, StoreLocation(options.db).opened(to_read=True) as store:
         record = store.runs.find(run)
         require_own(record)
         if record.status is RunStatus.FINISHED and not (fork or options.retry_errors):
+            if not is_imported(record):
+                require_unchanged(store, record, Overrides.typed(ctx, judge, target), session.console)
             has_errors = overview_of(store, record).summary.errors_by_class
             rest = "--retry-errors retries its errors" if has_errors else "there is nothing left to do"
             session.console.note(f"run {record.id} is finished; {rest}")

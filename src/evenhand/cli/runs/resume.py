@@ -17,18 +17,26 @@ from evenhand.cli.runs.overrides import CommandScope, Overrides
 from evenhand.cli.runs.session import Session, pace_of
 from evenhand.cli.runs.start import require_one_process, require_prices
 from evenhand.domain.early_decision import UntilDecided
-from evenhand.domain.errors import ConfigError
+from evenhand.domain.errors import ConfigError, MissingKeyError
 from evenhand.domain.exit_code import ExitCode
 from evenhand.domain.label import LABELS_FILE
 from evenhand.domain.run import BATCH, RunRecord, RunStatus
 from evenhand.domain.run_kind import AUDIT, RANKING, SCORING, is_doctor, is_tuning, mode_of
-from evenhand.engine.carry_over import case_differences, copy_finished, scope_of
+from evenhand.engine.carry_over import (
+    case_differences,
+    changed_programs,
+    copy_finished,
+    program_changes,
+    program_notes,
+    scope_of,
+)
 from evenhand.engine.job import Job
+from evenhand.engine.overview import overview_of
 from evenhand.engine.plan import fill, plan
 from evenhand.engine.store_location import run_command
 from evenhand.models.environment import references
 from evenhand.profiles.modes import with_next_rounds
-from evenhand.reports.phrases import counted
+from evenhand.reports.phrases import cost_text, counted
 from evenhand.store.store import Store
 from evenhand.store.transfer import IMPORTED
 from evenhand.suites.definition import Definition
@@ -154,7 +162,9 @@ def resume_run(
     if fork:
         run = _fork(store, run, job, overrides, session)
     else:
-        _require_same(store, run, job)
+        require_same(store, run, job)
+        for note in program_notes(store, run, job):
+            session.console.note(note)
         run = _claim(store, run, job, session)
     return session.work_on(store, run, job, pace_of(options, Definition(job.definition).concurrency, batch=batch))
 
@@ -233,13 +243,14 @@ def _require_stored(store: Store, run: RunRecord, overrides: Overrides, *, cases
         )
 
 
-def _require_same(store: Store, run: RunRecord, job: Job) -> None:
-    """Refuse to mix evaluations of one definition with those of another."""
-    if job.definition is run.definition:  # the job was made from the run itself
-        return
-    changes = definition_differences(run.definition, job.definition)
-    if run.status is not RunStatus.PLANNING:
-        changes += case_differences(store, run, job)
+def require_same(store: Store, run: RunRecord, job: Job) -> None:
+    """Refuse to mix evaluations of one definition, or of one program, with those of another."""
+    changes: list[str] = []
+    is_planned = run.status is not RunStatus.PLANNING
+    if job.definition is not run.definition:  # else the job was made from the run itself
+        changes += definition_differences(run.definition, job.definition)
+        changes += case_differences(store, run, job) if is_planned else []
+    changes += program_changes(store, run, job).words() if is_planned else []
     if changes:
         fork = f"{run_command('resume', run.id, store.address)} --fork"
         more = [f"and {len(changes) - _MAX_CHANGES_SHOWN} more"] if len(changes) > _MAX_CHANGES_SHOWN else []
@@ -252,6 +263,20 @@ def _require_same(store: Store, run: RunRecord, job: Job) -> None:
                 ]
             )
         )
+
+
+def require_unchanged(store: Store, run: RunRecord, typed: Overrides, console: Console) -> None:
+    """Refuse to report a finished run as what its suite is now, where the suite or a program has changed since.
+
+    Where that cannot be found out, as without the key of a judge or the file of a suite, it is said.
+    """
+    if run.source is None or not Path(run.source).is_file():
+        return
+    try:
+        job = job_to_resume(store, run, typed.over(Overrides.of(run)), console)
+        require_same(store, run, job)
+    except MissingKeyError as missing:
+        console.note(f"note: whether {run.source} has changed since is unknown: {missing}")
 
 
 def _fork(store: Store, before: RunRecord, job: Job, overrides: Overrides, session: Session) -> RunRecord:
@@ -272,5 +297,24 @@ def _fork(store: Store, before: RunRecord, job: Job, overrides: Overrides, sessi
     )
     run = plan(store, job, options, forked_from=before.id)
     copied = copy_finished(store, before, run, job)
+    for note in _renewed(store, before, run):
+        session.console.note(note)
     session.console.note(f"run {run.id} continues {before.id}, with {counted(copied, 'evaluation')} from it")
     return run
+
+
+def _renewed(store: Store, before: RunRecord, run: RunRecord) -> Iterator[str]:
+    """Say what is done again since a program has changed, and what that took before."""
+    changes = changed_programs(before, run)
+    summary = overview_of(store, before).summary
+    if changes.target:
+        spent = f" and {cost_text(summary.cost)}" if summary.cost else ""
+        yield (
+            f"{', '.join(changes.target)} has changed: every answer is made and judged again, which took "
+            f"{counted(summary.calls, 'call')}{spent} in run {before.id}"
+        )
+        return
+    for evaluator, names in changes.evaluators.items():
+        tally = summary.evaluators.get(evaluator)
+        again = counted(0 if tally is None else tally.by_answer.n, "evaluation")
+        yield f"{', '.join(names)} has changed: {again} by {evaluator!r} are made again"

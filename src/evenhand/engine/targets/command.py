@@ -19,11 +19,11 @@ from evenhand.domain.reply import Exited
 from evenhand.domain.run import MadeAnswer
 from evenhand.domain.secret import HIDDEN, SECRET_NAMES
 from evenhand.engine.targets.output import TargetOutput, read_output
-from evenhand.evaluators.program import Program, quote_stderr, require_success
+from evenhand.evaluators.program import Program, quote_stderr, require_success, version_in
 from evenhand.evaluators.reading import parse_strict
 from evenhand.models.environment import program_env
 
-KEYS: Final = ("command", "config", "cwd", "env", "memory_mb", "output", "timeout")
+KEYS: Final = ("command", "config", "cwd", "env", "memory_mb", "output", "timeout", "version")
 _OUTPUTS: Final = ("text", "json")
 _END_OF_LINE: Final = re.compile(r"\r?\n\Z")
 
@@ -33,12 +33,14 @@ class CommandTarget:
     """Runs a program for each case; what it writes to standard output is the answer.
 
     With ``output`` ``json`` it writes an object instead, with the answer and what it took. ``written`` is the program
-    as the user wrote it: its references to variables may be shown, their values in ``program`` may not.
+    as the user wrote it: its references to variables may be shown, their values in ``program`` may not. ``version``
+    stands for its source where that is not to be looked at.
     """
 
     program: Program
     written: Program
     output: str = "text"
+    version: str | None = None
 
     def __post_init__(self) -> None:
         if self.output not in _OUTPUTS:
@@ -50,10 +52,11 @@ class CommandTarget:
         for name in settings:
             if name not in KEYS:
                 raise ConfigError(f"no key {name!r}{did_you_mean(str(name), KEYS)}", key=str(name))
-        options = {name: value for name, value in settings.items() if name != "output"}
+        options = {name: value for name, value in settings.items() if name not in ("output", "version")}
         written = Program(**options)
         program = replace(written, env=program_env(written.env or {}), cwd=_working_folder(written.cwd, folder))
-        return cls(program=program, written=written, output=settings.get("output", "text"))
+        output, version = settings.get("output", "text"), version_in(settings)
+        return cls(program=program, written=written, output=output, version=version)
 
     @property
     def name(self) -> str:
@@ -72,7 +75,7 @@ class CommandTarget:
             "cwd": None if self.written.cwd is None else str(self.written.cwd),
             "env": {name: _redact(name, str(value)) for name, value in (self.written.env or {}).items()},
             "output": self.output,
-        }
+        } | ({} if self.version is None else {"version": self.version})
 
     def steps(self, case: Case) -> Steps[MadeAnswer]:
         """Let the program answer a case."""

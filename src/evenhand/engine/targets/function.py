@@ -8,9 +8,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from evenhand.domain.ask import Call, Steps
 from evenhand.domain.case import Case
@@ -23,7 +23,11 @@ from evenhand.domain.secret import scrubber_of
 from evenhand.drive import driver
 from evenhand.drive.held_keys import keys_of
 from evenhand.engine.targets.output import read_output
+from evenhand.evaluators.program import version_in
 from evenhand.models.retry import quoted
+
+FUNCTION_KEYS: Final = ("python", "version")
+FUNCTION_TAKES: Final = "a Python function takes only 'python', and 'version'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +35,13 @@ class FunctionTarget:
     """Calls a function, sync or async, with the input of each case, or with the whole of it.
 
     A parameter that is called ``case``, or annotated as a ``Case``, gets the case; another one gets the input as
-    text. The function returns the answer, or a mapping with the answer and what it took.
+    text. The function returns the answer, or a mapping with the answer and what it took. ``version`` stands for its
+    source where that is not to be looked at.
     """
 
     function: Callable[..., Any]
     name: str
+    version: str | None = None
     _takes: _Parameters = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -45,12 +51,12 @@ class FunctionTarget:
     def of(cls, settings: Mapping[str, Any], *, folder: str | None = None) -> FunctionTarget:
         """Make a target from ``{"python": "package.module:function"}``, which imports the module."""
         for name in settings:
-            if name != "python":
-                raise ConfigError(f"no key {name!r}; a Python function takes only 'python'", key=str(name))
-        path = settings["python"]
+            if name not in FUNCTION_KEYS:
+                raise ConfigError(f"no key {name!r}; {FUNCTION_TAKES}", key=str(name))
+        path, version = settings["python"], version_in(settings)
         if callable(path) and not isinstance(path, type):
-            return cls.around(path)
-        return cls(function=_import_function(path, folder), name=path)
+            return replace(cls.around(path), version=version)
+        return cls(function=_import_function(path, folder), name=path, version=version)
 
     @classmethod
     def around(cls, function: Callable[..., Any]) -> FunctionTarget:
@@ -65,7 +71,7 @@ class FunctionTarget:
 
     def description(self) -> dict[str, Any]:
         """Say what decides on the answers, as far as a name can."""
-        return {"python": self.name}
+        return {"python": self.name} | ({} if self.version is None else {"version": self.version})
 
     def steps(self, case: Case) -> Steps[MadeAnswer]:
         """Let the function answer a case."""

@@ -15,7 +15,7 @@ from evenhand.domain.errors import ConfigError, ConflictError, MissingKeyError, 
 from evenhand.domain.prompt import FieldError, Prompt
 from evenhand.domain.run import BATCH, NOT_A_LABEL, TAGS, RunRecord, RunStatus, is_label, tags_of
 from evenhand.domain.run_kind import is_doctor, is_tuning, mode_of
-from evenhand.engine.carry_over import require_own
+from evenhand.engine.carry_over import require_own, require_same_programs
 from evenhand.engine.estimate import Estimate, forecast
 from evenhand.engine.job import Job, Pace, Scope
 from evenhand.engine.store_location import run_command
@@ -125,6 +125,7 @@ def taken_up(store: Store, run: RunRecord, change: Callable[[Pace], Pace]) -> tu
     if run.status is RunStatus.PLANNING:
         raise ConfigError(f"run {run.id} was never planned to the end; delete it and start it again")
     job = job_to_resume(store, run)
+    require_same_programs(store, run, job)
     store.runs.claim(run)
     return store.runs.mark(run, RunStatus.RUNNING), job, pace
 
