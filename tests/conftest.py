@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -74,6 +75,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Count what tests start, add up their seconds, and run them in several processes where that is asked for."""
+    if hasattr(signal, "SIGHUP"):  # which nohup has ignored, and tests of servers and commands send
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.pluginmanager.register(Starts())
     config.pluginmanager.register(seconds.Seconds(config))
     if number := config.getoption("workers"):

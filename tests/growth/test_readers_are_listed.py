@@ -43,6 +43,8 @@ OTHERS = {
     "domain/early_decision.py": "reads an option of a run, which is JSON of our own or was parsed before",
     "engine/judge_card.py": "reads what it has written into the store, behind a checksum",
     "engine/overview.py": "reads what it has written into the store, behind a checksum",
+    "engine/programs.py": "parses the user's own programs, each file once",
+    "engine/targets/output.py": "reads JSON that it has just written",
     "engine/targets/model.py": "copies a schema that was read before",
     "engine/case_scores.py": "reads stored cases, which are JSON of our own",
     "engine/comparison.py": "reads stored cases, which are JSON of our own",

@@ -300,7 +300,9 @@ class ClusterRunner(Runner):
         for row in report.answers:
             if (held := self._pool.held_of(member, row[1], row[2])) is not None:
                 held.made = row[-1]
-                self._costs.add_answer(planned_from(*held.case), answer_of(row[-1]).cost)
+                planned, made = planned_from(*held.case), answer_of(row[-1])
+                self._costs.add_answer(planned, made.cost)
+                self._answers.look_at(planned.case.id or "", made)
         for row, again in zip(report.evaluations, report.asked_again, strict=True):
             held = self._pool.held_of(member, row[1], row[3])
             if held is not None and held.todo.pop(row[2], None) is not None:

@@ -31,14 +31,14 @@ def cluster_runner_for(
     on_outage: OutageObserver,
     observers: Sequence[Observer] = (),
     confirm: Confirm | None = None,
-    on_batch: Callable[[str], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
 ) -> ClusterRunner:
     """Return the runner of a run on a cluster; it is called as ``runner_for`` is."""
     found = telemetry.current()
     make: Callable[..., ClusterRunner] = (
         ClusterRunner if found is None else functools.partial(TracedClusterRunner, telemetry=found)
     )
-    options: dict[str, Any] = {"observers": observers, "tell": on_outage, "confirm": confirm, "on_batch": on_batch}
+    options: dict[str, Any] = {"observers": observers, "tell": on_outage, "confirm": confirm, "on_note": on_note}
     return make(store, run, job, pace, cluster=cluster, **options)
 
 

@@ -9,7 +9,7 @@ from operator import attrgetter
 from types import NoneType
 from typing import Any, Final
 
-from evenhand.domain.context import ContextDocument, ContextLike, context_from
+from evenhand.domain.context import ContextDocument, ContextLike, context_from, documents_of
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.message import Message, MessageLike, messages_from
 from evenhand.domain.rubric import Rubric, RubricLike, rubric_items
@@ -117,9 +117,7 @@ class Case:
     @property
     def documents(self) -> tuple[ContextDocument, ...]:
         """The context as documents; a text is one without an id."""
-        if isinstance(self.context, str):
-            return (ContextDocument(text=self.context),)
-        return self.context or ()  # type: ignore[return-value]  # since it was made
+        return documents_of(self.context)  # type: ignore[arg-type]  # since it was made
 
     @property
     def context_text(self) -> str | None:

@@ -46,6 +46,18 @@ def context_from(context: object) -> str | tuple[ContextDocument, ...] | None:
     return documents if any(document.text.strip() for document in documents) else None
 
 
+def retrieved_context(context: object) -> str | tuple[ContextDocument, ...]:
+    """Return a context that came with an answer, settled: an empty one says that there was none."""
+    return context_from(context) or ()
+
+
+def documents_of(context: str | Sequence[ContextDocument] | None) -> tuple[ContextDocument, ...]:
+    """Return a settled context as documents; a text is one without an id."""
+    if isinstance(context, str):
+        return (ContextDocument(text=context),)
+    return tuple(context or ())
+
+
 def context_to(context: ContextLike) -> str | list[str | dict[str, str]]:
     """Return a context as plain JSON values."""
     settled = context_from(context)

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from evenhand.domain.case import Case, has_assistant
-from evenhand.domain.context import context_to
+from evenhand.domain.context import context_to, retrieved_context
 from evenhand.domain.evaluation import Attempt, Check, Evaluation, Status, Usage, token_usage, usage_dict
 from evenhand.domain.message import Message, messages_from
 from evenhand.domain.rubric import Rubric
@@ -135,8 +135,11 @@ def usage_from(value: object) -> Usage | None:
 
 
 def answer_to(answer: MadeAnswer) -> dict[str, Any]:
-    """Return a target's answer as plain JSON values."""
-    return {
+    """Return a target's answer as plain JSON values, without what most targets do not tell."""
+    told: dict[str, Any] = {} if answer.context is None else {"context": context_to(answer.context)}
+    told |= {"metadata": dict(answer.metadata)} if answer.metadata else {}
+    told |= {"more": dict(answer.more)} if answer.more else {}
+    return told | {
         "text": answer.text,
         "error": answer.error,
         "attempts": [attempt.as_dict() for attempt in answer.attempts],
@@ -161,4 +164,7 @@ def answer_from(row: Mapping[str, Any]) -> MadeAnswer:
         messages=_stored_messages(row.get("messages", ())),
         sample=row.get("sample", 0),
         round=row.get("round", 0),
+        context=None if row.get("context") is None else retrieved_context(row["context"]),
+        metadata=row.get("metadata") or {},
+        more=row.get("more") or {},
     )

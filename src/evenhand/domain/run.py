@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from evenhand.domain.aggregate import CaseScore, Weighed, case_score
 from evenhand.domain.case import Case
+from evenhand.domain.context import ContextDocument, documents_of
 from evenhand.domain.errors import ConfigError
 from evenhand.domain.evaluation import Attempt, Evaluation, Status, Usage
 from evenhand.domain.message import Message
@@ -152,8 +153,9 @@ class RunRecord:
 class MadeAnswer:
     """An answer that the target made for a case, and what it took; ``text`` is None when it failed.
 
-    ``messages`` are those of a target that reports its whole conversation. ``sample`` and ``round`` are as in
-    ``Judgment``.
+    ``messages`` are those of a target that reports its whole conversation, and ``context`` is what it found to base the
+    answer on: None where it says nothing of that, empty where it found nothing. ``metadata`` and ``more``, which are
+    keys that nobody knows, are kept and shown to no judge. ``sample`` and ``round`` are as in ``Judgment``.
     """
 
     text: str | None
@@ -165,15 +167,24 @@ class MadeAnswer:
     messages: tuple[Message, ...] = ()
     sample: int = 0
     round: int = 0
+    context: str | tuple[ContextDocument, ...] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def documents(self) -> tuple[ContextDocument, ...]:
+        """The context that came with the answer, as documents."""
+        return documents_of(self.context)
 
     def put_into(self, case: Case) -> Case:
-        """Return the case with this answer in it, and what making it took."""
+        """Return the case with this answer in it, what it was based on, and what making it took."""
         return replace(
             case,
             candidate_answer=self.text,
             output_messages=self.messages,
             latency=self.latency,
             cost=self.cost,
+            context=case.context if self.context is None else self.context or None,
         )
 
 

@@ -46,12 +46,12 @@ def runner_for(
     on_outage: OutageObserver,
     observers: Sequence[Observer] = (),
     confirm: Confirm | None = None,
-    on_batch: Callable[[str], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
 ) -> Runner:
     """Return the runner of a run: one that emits spans and events where the program has OpenTelemetry set up."""
     found = telemetry.current()
     make = Runner if found is None else functools.partial(TracedRunner, telemetry=found)
-    return make(store, run, job, pace, observers=observers, tell=on_outage, confirm=confirm, on_batch=on_batch)
+    return make(store, run, job, pace, observers=observers, tell=on_outage, confirm=confirm, on_note=on_note)
 
 
 # Makes the runner of a run, as ``runner_for`` does; what it needs for that lasts as long as the run.
@@ -94,7 +94,7 @@ class Execution:
                 self._job,
                 self._pace,
                 on_outage=lambda outage: _log.warning("%s", outage),
-                on_batch=lambda told: _log.info("%s", told),
+                on_note=lambda told: _log.info("%s", told),
             )
             with LoopWatch(lambda block: _log.warning("%s; stack: %s", block, ", ".join(block.stack))):
                 async with self._watcher_of(runner):

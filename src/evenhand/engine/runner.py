@@ -12,6 +12,7 @@ from evenhand.domain.errors import RunBusyError, StoreError
 from evenhand.domain.evaluation import Status
 from evenhand.domain.failure import Failure
 from evenhand.domain.run import Judgment, MadeAnswer, PlannedCase, RunRecord, RunStatus
+from evenhand.engine.answer_watch import AnswerWatch
 from evenhand.engine.breaker import PROBE_INTERVALS, OutageObserver, Patience
 from evenhand.engine.budget import Budget
 from evenhand.engine.case_processor import CaseProcessor
@@ -51,7 +52,7 @@ class Runner:
         observers: Sequence[Observer] = (),
         tell: OutageObserver | None = None,
         confirm: Confirm | None = None,
-        on_batch: Callable[[str], None] | None = None,
+        on_note: Callable[[str], None] | None = None,
         probe_intervals: RetryPolicy = PROBE_INTERVALS,
     ) -> None:
         self._store = store
@@ -59,7 +60,7 @@ class Runner:
         self._job = job
         self._pace = pace
         self._observers = observers
-        self._on_batch = on_batch
+        self._on_note = on_note
         self.budget = Budget(pace.limits)
         self.gateway = Gateway(
             store,
@@ -77,6 +78,7 @@ class Runner:
         self._overview: LiveOverview | None = None
         # What cannot be kept need not be asked for either.
         self._committer = Committer(store, failed=lambda error: self.gateway.stop(Failure("store", str(error))))
+        self._answers = AnswerWatch(stop=self.gateway.stop, tell=on_note)
         self._never_scored = NeverScoredWatch(pace.max_consecutive_errors, stop=self.gateway.stop, confirm=confirm)
         # A worker holds its place until what it does is committed, so that no more than these are lost with the
         # process. Places that no worker needs are lent to cases with several things to do.
@@ -149,7 +151,7 @@ class Runner:
             self.gateway.ask_in_batches(
                 self._run,
                 busy=lambda: self._pace.concurrency - self._processor.free_places,
-                tell=self._on_batch,
+                tell=self._on_note,
                 submits=submits,
             )
 
@@ -287,6 +289,7 @@ class Runner:
         asked = () if (batches := self.gateway.batches) is None else batches.asked_for(answer_place(*row[1:4]))
         await self._committer.commit(answers=(row,), replies=replies, asked=asked)
         self._costs.add_answer(planned, made.cost)
+        self._answers.look_at(planned.case.id or "", made)
         if self._overview is not None:
             self._overview.add_answer(planned, made, row[-1])
 

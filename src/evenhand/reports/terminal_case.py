@@ -134,6 +134,8 @@ def _answer(view: AnswerView, *, prompts: bool) -> Iterator[RenderableType]:
     if view.made.error is not None:
         yield _block(view.made.error, style="magenta")
     yield _facts(view.facts)
+    for title, text in view.told:
+        yield from _passage(title, text)
     yield from _attempts(view.made.attempts, replies=prompts)
 
 

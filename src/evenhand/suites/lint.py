@@ -143,10 +143,19 @@ class LackedTexts:
         """Yield a note for each evaluator and each text that cases lack."""
         for (evaluator, name), count in itertools.islice(self._counts.items(), _MOST_NAMED):
             have, they, first = ("case has", "it", "it") if count == 1 else ("cases have", "them", "the first")
+            unless = " unless the target returns one" if name == _CONTEXT and self._target_may_return_it else ""
             yield (
-                f"{count:,} {have} no {name}, which evaluator {evaluator!r:.80} uses: it will not evaluate {they}; "
-                f"{first} is {shown(self._first[evaluator, name])}"
+                f"{count:,} {have} no {name}, which evaluator {evaluator!r:.80} uses: "
+                f"it will not evaluate {they}{unless}; {first} is {shown(self._first[evaluator, name])}"
             )
+
+    @property
+    def _target_may_return_it(self) -> bool:
+        """Whether a function, or a program that writes JSON, answers: with the answer may come its context."""
+        singles = targets_by_name(self._built.settings.get("target")).values()
+        return any(
+            isinstance(single, Mapping) and ("python" in single or single.get("output") == "json") for single in singles
+        )
 
 
 class Uncounted:

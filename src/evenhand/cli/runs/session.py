@@ -194,7 +194,7 @@ class Session:
             "observers": [self.journal.observe] if self.journal.is_read else [],
             "on_outage": self._report_outage,
             "confirm": self._confirm if self.console.can_ask else None,
-            "on_batch": self.console.note,
+            "on_note": self.console.note,
         }
         runner: Runner
         if cluster is None:

@@ -90,13 +90,7 @@ class CommandTarget:
             error = Failure(wrong.kind, f"{wrong}{quote_stderr(exited.stderr)}")
             kind = "reply" if exited.problem is None else "transport"
             return MadeAnswer(text=None, error=error, attempts=(_attempt(exited, kind=kind, error=error),))
-        return MadeAnswer(
-            text=output.text,
-            messages=output.messages,
-            attempts=(_attempt(exited),),
-            latency=exited.seconds if output.latency is None else output.latency,
-            cost=output.cost,
-        )
+        return output.answer(exited.seconds, _attempt(exited))
 
     def _read_stdout(self, stdout: str) -> TargetOutput:
         if self.output == "json":

@@ -95,13 +95,7 @@ class FunctionTarget:
             scrubber = scrubber_of(keys_of(self.function))
             error = Failure(wrong.kind, scrubber.scrub(f"{self.name}: {wrong}"))
             return _failed(error, kind="reply", raw=quoted(scrubber.scrub(repr(value))), latency=seconds)
-        return MadeAnswer(
-            text=output.text,
-            messages=output.messages,
-            attempts=(Attempt(kind="reply", raw=output.text, latency=seconds),),
-            latency=seconds if output.latency is None else output.latency,
-            cost=output.cost,
-        )
+        return output.answer(seconds, Attempt(kind="reply", raw=output.text, latency=seconds))
 
 
 @dataclass(frozen=True, slots=True)

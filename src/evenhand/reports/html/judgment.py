@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -86,6 +87,19 @@ class AnswerView:
         """What it took."""
         took = None if self.made.latency is None else duration_text(self.made.latency)
         return [fact for fact in (took, _tokens(self.made.usage), f"cost {cost_text(self.made.cost)}") if fact]
+
+    @property
+    def told(self) -> Iterator[tuple[str, str]]:
+        """What the target told of the answer beside that: what it was based on, and what no judge sees."""
+        made = self.made
+        if made.context is not None and not made.documents:
+            yield "Context of the answer", "None was found."
+        for number, document in enumerate(made.documents, 1):
+            name = "" if document.id is None else f": {document.id}"
+            of = "" if isinstance(made.context, str) else f", document {number}{name}"
+            yield f"Context of the answer{of}", document.text
+        if rest := {**made.metadata, **made.more}:
+            yield "Other fields of the answer", json.dumps(rest, ensure_ascii=False, indent=2)
 
 
 @dataclass(frozen=True, slots=True)

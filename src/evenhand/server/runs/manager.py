@@ -177,7 +177,7 @@ class RunManager:
             job,
             pace,
             on_outage=lambda outage: _log.warning("run %s: %s", run.id, outage),
-            on_batch=lambda told: _log.info("run %s: %s", run.id, told),
+            on_note=lambda told: _log.info("run %s: %s", run.id, told),
         )
         work = Work(run, runner, asks_in_batches=pace.batch, before=before or {})
         self._work[run.id] = work
