@@ -58,6 +58,7 @@ PUBLIC_NAMES = [
     "ExportedRun",
     "FewShotExample",
     "FieldAccuracy",
+    "GatesFailed",
     "GroupRankingEvaluator",
     "IContains",
     "IsJson",

@@ -60,6 +60,82 @@ def run(pytester: pytest.Pytester, *arguments: str, tests: str = "", suite: str 
     return pytester.runpytest(*ARGUMENTS, *arguments)
 
 
+# Gates in a test
+
+LYON = """
+import pytest
+import evenhand as package
+from evenhand import Case, Contains, GatesFailed
+
+CASES = [Case(id=f"q{number}", candidate_answer="It is Lyon.") for number in range(10)]
+GATES = {"min_pass_rate": 0.9}
+
+"""
+
+
+def test_ten_wrong_answers_do_not_pass_a_test_with_a_gate(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        tests=LYON
+        + """
+def test_by_the_package():
+    package.evaluate(CASES, Contains(value="Paris"), gates=GATES, store="runs.db")
+
+def test_by_the_fixture(evenhand):
+    evenhand.evaluate(CASES, Contains(value="Paris"), gates=GATES)
+""",
+    )
+
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*GatesFailed: run *: min_pass_rate: wanted at least 0.9, found 0", "*fail 10*"])
+    result.stdout.fnmatch_lines(["*= evenhand =*", "pass rate 0.00*: 0 of 10"])
+    assert Run.open("last", store=str(pytester.path / "runs.db")).status == "finished"  # stored before it is raised
+
+
+def test_gates_that_are_met_pass_and_others_can_be_looked_at(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        tests=LYON
+        + """
+def test_met():
+    assert package.evaluate(CASES, Contains(value="Lyon"), gates=GATES, store=None).passed
+
+def test_not_enforced(evenhand):
+    assert not package.evaluate(CASES, Contains(value="Paris"), gates=GATES, store=None, enforce=False).passed
+    assert not evenhand.evaluate(CASES, Contains(value="Paris"), gates=GATES, enforce=False).passed
+
+def test_without_gates():
+    run = package.evaluate(CASES, Contains(value="Paris"), store=None)
+    run.raise_if_failed()
+
+@pytest.fixture
+def judged():
+    return package.evaluate(CASES, Contains(value="Paris"), gates=GATES, store=None)
+
+def test_of_a_fixture(judged):
+    with pytest.raises(GatesFailed) as raised:
+        judged.raise_if_failed()
+    assert isinstance(raised.value, AssertionError)
+    assert raised.value.run is judged
+""",
+    )
+
+    result.assert_outcomes(passed=4)
+
+
+def test_elsewhere_a_run_is_returned_unless_gates_are_to_be_enforced(tmp_path: Path) -> None:
+    program = LYON.replace("import pytest\n", "") + (
+        "run = package.evaluate(CASES, Contains(value='Paris'), gates=GATES, store=None)\n"
+        "print(run.passed)\n"
+        "package.evaluate(CASES, Contains(value='Paris'), gates=GATES, store=None, enforce=True)\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    assert done.stdout == "False\n"
+    assert "GatesFailed: run " in done.stderr
+
+
 # In a test function
 
 
@@ -320,7 +396,7 @@ def test_the_examples_on_the_page_pass(pytester: pytest.Pytester) -> None:
     suite = page.partition('```yaml title="capitals.evenhand.yaml"\n')[2].partition("```")[0]
     pytester.makepyfile(test_page="".join(one.partition("```")[0] for one in page.split("```python\n")[1:]))
 
-    run(pytester, suite=suite).assert_outcomes(passed=3)
+    run(pytester, suite=suite).assert_outcomes(passed=4)
 
 
 # What it costs

@@ -54,7 +54,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Errors": (
         "EvenhandError", "ConfigError", "MissingKeyError", "MissingModelError", "UnknownNameError", "TemplateError",
-        "JudgeError", "ModelFetchError", "RunStoppedError", "ScriptExhaustedError",
+        "JudgeError", "ModelFetchError", "RunStoppedError", "GatesFailed", "ScriptExhaustedError",
     ),
     "The version": ("__version__",),
 }  # fmt: skip

@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # the names for type checkers, which want them spelt twice; a
     from evenhand.domain.errors import (
         ConfigError as ConfigError,
         EvenhandError as EvenhandError,
+        GatesFailed as GatesFailed,
         MissingKeyError as MissingKeyError,
         MissingModelError as MissingModelError,
         ModelFetchError as ModelFetchError,
@@ -144,6 +145,7 @@ _HOMES = {
     "domain.errors": (
         "ConfigError",
         "EvenhandError",
+        "GatesFailed",
         "MissingKeyError",
         "MissingModelError",
         "ModelFetchError",

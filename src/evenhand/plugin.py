@@ -53,6 +53,21 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile 
     return SuiteFile.from_parent(parent, path=file_path) if file_path.name.endswith(ENDINGS) else None
 
 
+# Whether a test runs: the gates of what it evaluates are enforced.
+test_runs = False
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Tell ``evaluate`` that a test runs."""
+    global test_runs  # noqa: PLW0603 - tests run one after the other
+    before, test_runs = test_runs, True  # a test may run pytest itself
+    try:
+        return (yield)
+    finally:
+        test_runs = before
+
+
 @pytest.fixture
 def evenhand(request: pytest.FixtureRequest) -> Checker:
     """Judge answers in a test: ``evenhand.check(case, evaluators)`` fails unless they pass."""
@@ -153,7 +168,7 @@ class Checker:
         if lowest not in VERDICTS:
             raise ConfigError(f"min_verdict is {lowest!r}; it must be one of {', '.join(VERDICTS)}")
         try:
-            (result,) = self.evaluate([case], evaluators, **options)
+            (result,) = self.evaluate([case], evaluators, **{"enforce": False, **options})
         except RunStoppedError as stopped:
             raise JudgeError(str(stopped)) from None
         if result.has_errors:
@@ -168,16 +183,22 @@ class Checker:
         evaluators: EvaluatorLike | Iterable[EvaluatorLike] | None = None,
         **options: Any,
     ) -> Run:
-        """Judge many cases, with the options of ``evenhand.evaluate``, and return the run, whatever the results."""
+        """Judge many cases, with the options of ``evenhand.evaluate``, and return the run.
+
+        Where ``gates`` are given and the run does not pass, ``GatesFailed`` is raised, unless ``enforce`` is false.
+        """
         __tracebackhide__ = True
         from evenhand.api.runs import evaluate  # noqa: PLC0415
 
         options.setdefault("judge", self._session.judge)
         options.setdefault("store", self._session.place)
         options.setdefault("name", self._item.nodeid)
-        run = evaluate(cases, evaluators, **options)
+        enforce = options.pop("enforce", None)
+        run = evaluate(cases, evaluators, enforce=False, **options)
         for result in run:
             _add_result(self._item, result)
+        if enforce or (enforce is None and run.gates):
+            run.raise_if_failed()
         return run
 
 

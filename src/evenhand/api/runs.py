@@ -6,6 +6,7 @@ import functools
 import inspect
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ def execution_of(
     on: str | None = None,
     workers: int | None = None,
     worker_env: Sequence[str] = (),
+    enforce: bool = False,
 ) -> Execution:
     """Return a planned run, stored in ``store``; ``on`` is where it is judged."""
     from evenhand.engine.execution import Execution  # noqa: PLC0415
@@ -48,7 +50,8 @@ def execution_of(
         from evenhand.cluster.ray_cluster import runner_on  # noqa: PLC0415 - few runs need it
 
         where = runner_on(on, job, workers=workers, variables=worker_env)
-    return Execution(job, scope=scope, pace=pace, place=StoreLocation.of(store), progress=progress, on=where)
+    place = StoreLocation.of(store)
+    return Execution(job, scope=scope, pace=pace, place=place, progress=progress, on=where, enforce=enforce)
 
 
 def _require_resumable(store: PlaceLike, on: str | None) -> None:
@@ -97,6 +100,7 @@ def planned_evaluation(
     alpha: float | None = None,
     batch: bool = False,
     progress: bool | Watcher = False,
+    enforce: bool | None = None,
 ) -> Execution:
     """Return a planned run; these are the options of ``evaluate`` and ``aevaluate``."""
     # The engine, its store and the suites are loaded when there is a run.
@@ -145,13 +149,27 @@ def planned_evaluation(
         batch=batch,
     )
     execution = execution_of(
-        job, scope, pace, store=store, progress=progress, on=on, workers=workers, worker_env=worker_env
+        job,
+        scope,
+        pace,
+        store=store,
+        progress=progress,
+        on=on,
+        workers=workers,
+        worker_env=worker_env,
+        enforce=bool(job.definition.get("gates")) and _in_a_test() if enforce is None else enforce,
     )
     # A suite's notes may be about what does not count, if something else was given.
     notes = suite.notes if suite is not None and evaluators is None and judge is None else []
     for note in (*notes, *kinship_notes(job.definition)):
         _log.warning("%s", note)
     return execution
+
+
+def _in_a_test() -> bool:
+    """Return whether a test of pytest runs, with the plugin, which then was loaded before."""
+    plugin = sys.modules.get("evenhand.plugin")
+    return plugin is not None and plugin.test_runs
 
 
 def _with_options_like(
@@ -201,6 +219,10 @@ def evaluate(*args: Any, **options: Any) -> Run:
     that of a run of all cases, but for a probability of at most ``alpha``, 0.05 by default.
 
     With ``on="ray"``, ``workers`` processes of Ray judge a suite, and need the variables that ``worker_env`` names.
+
+    ``gates`` are what the run must reach: ``run.gates`` and ``run.passed`` say whether it did. In a test of pytest, a
+    run that does not pass raises ``GatesFailed``, an ``AssertionError`` that has the ``run``; ``enforce`` says whether
+    to raise it, in a test or elsewhere.
 
     If the judge fails on a case, that is an error of the case, and nothing is raised. A run that cannot continue, since
     a key is refused or ``max_calls`` or ``max_cost`` is reached, raises ``RunStoppedError``, which has the run so far.

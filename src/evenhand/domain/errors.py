@@ -146,6 +146,14 @@ class RunStoppedError(EvenhandError):
         self.run = run  # a Run; values do not know the engine, which makes those
 
 
+class GatesFailed(EvenhandError, AssertionError):  # noqa: N818 - an assertion: what failed is what it is about
+    """A run did not reach what its gates demand; ``run`` is that run, and the message is its report."""
+
+    def __init__(self, message: str, *, run: Any) -> None:
+        super().__init__(message)
+        self.run = run
+
+
 class ScriptExhaustedError(EvenhandError):
     """A ``Scripted`` judge was asked more often than it has replies."""
 

@@ -59,7 +59,10 @@ Place: TypeAlias = Callable[[], contextlib.AbstractContextManager[Callable[..., 
 
 
 class Execution:
-    """A run that is planned but not started. Planning reads the cases, in the thread of the caller."""
+    """A run that is planned but not started. Planning reads the cases, in the thread of the caller.
+
+    With ``enforce``, a run that does not pass raises ``GatesFailed`` once everything is stored.
+    """
 
     def __init__(
         self,
@@ -70,8 +73,10 @@ class Execution:
         place: StoreLocation,
         progress: bool | Watcher | None = None,
         on: Place | None = None,
+        enforce: bool = False,
     ) -> None:
         self._on = on or (lambda: contextlib.nullcontext(runner_for))
+        self._enforce = enforce
         self._job = job
         self._pace = pace
         self._place = place
@@ -102,6 +107,8 @@ class Execution:
         run = Run(record, self._place)
         if record.status is RunStatus.STOPPED and not stopped_decided(record):
             raise RunStoppedError(f"run {record.id} stopped: {record.reason}", run=run)
+        if self._enforce:
+            run.raise_if_failed()
         return run
 
     def run_and_wait(self) -> Run:

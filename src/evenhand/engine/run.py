@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.domain.early_decision import stopped_decided
-from evenhand.domain.errors import ConfigError, EvenhandError, did_you_mean
+from evenhand.domain.errors import ConfigError, EvenhandError, GatesFailed, did_you_mean
 from evenhand.domain.exit_code import ExitCode, exit_code
 from evenhand.domain.failure import Failure
 from evenhand.domain.gates import GateResult, Gates
@@ -266,6 +266,15 @@ class Run:
         """
         has_ended = self.status is RunStatus.FINISHED or stopped_decided(self.record)
         return has_ended and exit_code(self.summary, self._gates, self.gates) is ExitCode.OK
+
+    def raise_if_failed(self) -> None:
+        """Raise ``GatesFailed``, with the report as its message, unless the run ``passed``."""
+        __tracebackhide__ = True
+        if not self.passed:
+            missed = [gate.words for gate in self.gates if not gate.ok] or [
+                "answers without a score, which no gate max_unscored allows"
+            ]
+            raise GatesFailed("\n".join([f"run {self.id}: {'; '.join(missed)}", "", self.report()]), run=self)
 
     @property
     def _gates(self) -> Gates:
