@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.harness.warm import WarmEvenhand
 
 from evenhand.convert.conversion import results_into
 from evenhand.domain.secret import Secret
@@ -270,6 +271,28 @@ def test_a_run_from_elsewhere_is_not_resumed_here(client: TestClient, prompt: st
     assert (imported.status_code, of_a_program.status_code) == (422, 422)
     assert "was imported" in imported.json()["detail"]
     assert "by a program" in of_a_program.json()["detail"]
+
+
+def test_a_run_whose_program_has_changed_is_not_gone_on_with(
+    client: TestClient, settings: ServerSettings, tmp_path: Path, warm: WarmEvenhand, ended: Ended
+) -> None:
+    app = tmp_path / "app_of_server.py"
+    app.write_text("def answer(text):\n    return 'It is Paris.'\n")
+    suite = tmp_path / "suite.json"
+    cases = [{"id": name, "input": f"Capital of {name}?"} for name in ("France", "Peru", "Italy")]
+    judge = {"name": "short", "type": "regex", "value": "^.{1,20}$"}
+    suite.write_text(json.dumps({"target": {"python": "app_of_server:answer"}, "evaluators": [judge], "cases": cases}))
+    assert warm.run("run", str(suite), "--db", settings.db, "--quiet").returncode == 0
+    run = client.get("/api/runs").json()["items"][0]["id"]
+    same = client.post(f"/api/runs/{run}/resume", json={"retryErrors": True})
+    ended(run)
+    app.write_text(app.read_text().replace("Paris", "Lyon"))
+
+    changed = client.post(f"/api/runs/{run}/resume", json={"retryErrors": True})
+
+    assert same.status_code == 202, same.text
+    assert changed.status_code == 422
+    assert "target app_of_server:answer: its source, or a file that it uses, has changed" in changed.json()["detail"]
 
 
 def test_a_run_whose_process_is_gone_is_told_as_interrupted(
