@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,28 @@ def test_a_program_that_is_started_again_continues_the_run_that_waits_for_batche
         assert [stored.id for stored in store.runs.newest()] == [other.id, run.id]
         assert store.provider_batches.items(run.record) == {}
     assert evaluate(CASES, evaluator, name="numbers", batch=True).id != run.id  # it is finished
+
+
+def test_batches_are_not_paid_for_twice_since_a_function_beside_them_has_changed(
+    provider: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    monkeypatch.syspath_prepend(Path.cwd())
+    Path("own_checks.py").write_text("def short(case):\n    return len(case.candidate_answer) < 9\n")
+    judge = PromptEvaluator(judge=judge_at(provider))
+    evaluators = [judge, importlib.import_module("own_checks").short]
+    asyncio.run(interrupted_while_waiting(provider, CASES, evaluators, name="numbers"))
+    waiting = Run.open()
+    Path("own_checks.py").write_text("def short(case):\n    return len(case.candidate_answer) < 2\n")
+
+    with pytest.raises(ConfigError, match="waits for batches, and cannot go on: evaluator 'short': the source of"):
+        evaluate(CASES, evaluators, name="numbers", batch=True)
+    other = evaluate(CASES, evaluators, name="others", batch=True)
+    Path("own_checks.py").write_text("def short(case):\n    return len(case.candidate_answer) < 9  # as it was\n")
+    run = evaluate(CASES, evaluators, name="numbers", batch=True)
+
+    assert other.id != run.id == waiting.id
+    assert [stored.id for stored in open_store().runs.newest()] == [other.id, run.id]
 
 
 def test_the_batches_of_a_program_can_be_cancelled_on_the_command_line(

@@ -12,7 +12,7 @@ from evenhand.domain.run import BATCH, RunRecord, RunStatus
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import planned_cases, undo
-from evenhand.engine.programs import ProgramChanges, ProgramPrints, ProgramSurvey
+from evenhand.engine.programs import ProgramChanges, ProgramPrints, ProgramSurvey, without_programs
 from evenhand.engine.store_location import run_command
 from evenhand.store.results import case_hashes
 from evenhand.store.rows import column
@@ -100,7 +100,8 @@ def require_same_programs(store: Store, run: RunRecord, job: Job) -> None:
 def go_on_with_batches(store: Store, planned: RunRecord) -> RunRecord:
     """Return an earlier run in place of one just planned, if it is the same and has answers from batches to come.
 
-    So a program that is started again gets what its batches brought, and asks for nothing twice.
+    So a program that is started again gets what its batches brought, and asks for nothing twice. If a function in it
+    has changed meanwhile, that is refused: a new run would pay for the same batches again.
     """
     for run in store.runs.with_option(BATCH):
         if run.id == planned.id or not _is_like(run, planned) or store.runs.in_hand(run):
@@ -108,6 +109,12 @@ def go_on_with_batches(store: Store, planned: RunRecord) -> RunRecord:
         if run.status is RunStatus.FINISHED or not store.provider_batches.has_requests(run):
             continue
         if all(before == now for before, now in itertools.zip_longest(store.hashes(run), store.hashes(planned))):
+            if changes := list(changed_programs(run, planned).words()):
+                undo(store, planned)
+                raise ConfigError(
+                    f"run {run.id} waits for batches, and cannot go on: {'; '.join(changes)}. Undo the change to "
+                    "continue it, or give this run another name to ask everything anew"
+                )
             try:
                 store.runs.claim(run)
             except RunBusyError:
@@ -118,8 +125,8 @@ def go_on_with_batches(store: Store, planned: RunRecord) -> RunRecord:
 
 
 def _is_like(run: RunRecord, other: RunRecord) -> bool:
-    return (run.name, run.source, run.repeat, run.definition, run.options) == (
-        other.name, other.source, other.repeat, other.definition, other.options
+    return (run.name, run.source, run.repeat, run.definition, without_programs(run.options)) == (
+        other.name, other.source, other.repeat, other.definition, without_programs(other.options)
     )  # fmt: skip
 
 

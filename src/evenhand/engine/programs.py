@@ -42,6 +42,11 @@ class Command(Protocol):
     cwd: Any
 
 
+def without_programs(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a run but for the fingerprints of its programs."""
+    return {name: value for name, value in options.items() if name != PROGRAMS}
+
+
 @dataclass(frozen=True, slots=True)
 class ProgramPrints:
     """The fingerprints of a run: those of what answers, and those of what judges, by the names of the evaluators."""
