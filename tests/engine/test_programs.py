@@ -15,7 +15,7 @@ from evenhand import BaseEvaluator, Case, CodeJudgeEvaluator, Contains, PromptEv
 from evenhand.domain.ask import Steps
 from evenhand.domain.evaluation import Evaluation
 from evenhand.engine.job import Job
-from evenhand.engine.programs import ProgramPrints, ProgramSurvey
+from evenhand.engine.programs import ProgramFingerprints, ProgramSurvey
 from evenhand.engine.targets.function import FunctionTarget
 from evenhand.suites.python_evaluators import Panel
 
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
             del sys.modules[name]
 
 
-def print_of(folder: Path, target: object = None) -> str | None:
+def fingerprint_of(folder: Path, target: object = None) -> str | None:
     for name in [name for name in sys.modules if name.partition(".")[0] in {"shop", "prices"}]:
         del sys.modules[name]
     importlib.invalidate_caches()
@@ -55,7 +55,7 @@ def print_of(folder: Path, target: object = None) -> str | None:
     return found
 
 
-def survey(folder: Path, target: object = None, *evaluators: Any) -> ProgramPrints:
+def survey(folder: Path, target: object = None, *evaluators: Any) -> ProgramFingerprints:
     job = Job(
         name="",
         definition={},
@@ -66,7 +66,7 @@ def survey(folder: Path, target: object = None, *evaluators: Any) -> ProgramPrin
     )
     found = ProgramSurvey.of(job)
     found.add(Panel(list(evaluators))._usual)
-    return found.prints
+    return found.fingerprints
 
 
 @pytest.mark.parametrize(
@@ -74,34 +74,34 @@ def survey(folder: Path, target: object = None, *evaluators: Any) -> ProgramPrin
     ["shop/__init__.py", "shop/app.py", "shop/texts.py", "shop/deep/__init__.py", "shop/deep/words.py", "prices.py"],
 )
 def test_every_file_that_a_function_imports_counts(folder: Path, name: str) -> None:
-    before = print_of(folder)
+    before = fingerprint_of(folder)
     with (folder / name).open("a") as file:
         file.write("\nMORE = 2\n")
 
     assert before is not None
-    assert print_of(folder) not in (before, None)
+    assert fingerprint_of(folder) not in (before, None)
 
 
 def test_a_file_that_nobody_imports_does_not_count(folder: Path) -> None:
-    before = print_of(folder)
+    before = fingerprint_of(folder)
     (folder / "shop" / "unused.py").write_text("A = 2")
 
-    assert print_of(folder) == before
+    assert fingerprint_of(folder) == before
 
 
 def test_comments_and_layout_do_not_count(folder: Path) -> None:
-    before = print_of(folder)
+    before = fingerprint_of(folder)
     (folder / "shop" / "texts.py").write_text("# The end.\n\nEND = (\n    '.'\n)\n")
 
-    assert print_of(folder) == before
+    assert fingerprint_of(folder) == before
 
 
 def test_another_checkout_of_the_same_source_is_the_same(folder: Path) -> None:
-    before = print_of(folder)
+    before = fingerprint_of(folder)
     moved = shutil.copytree(folder, folder.parent / "two")
     shutil.rmtree(folder)
 
-    assert print_of(moved) == before
+    assert fingerprint_of(moved) == before
 
 
 def test_a_script_of_another_language_counts_byte_by_byte(folder: Path) -> None:
@@ -145,7 +145,7 @@ def judge(case: Case) -> bool:
 def test_functions_and_classes_that_judge_are_programs_too() -> None:
     found = survey(Path(__file__).parent, None, judge, Own(name="own"))
 
-    assert {name: list(prints) for name, prints in found.evaluators.items()} == {
+    assert {name: list(found_of) for name, found_of in found.evaluators.items()} == {
         "judge": [f"{__name__}:judge"],
         "own": [f"{__name__}:Own"],
     }

@@ -12,7 +12,7 @@ from evenhand.domain.run import BATCH, RunRecord, RunStatus
 from evenhand.engine.identity import Fingerprints, digest_of, evaluation_key
 from evenhand.engine.job import Job, Scope
 from evenhand.engine.plan import planned_cases, undo
-from evenhand.engine.programs import ProgramChanges, ProgramPrints, ProgramSurvey, without_programs
+from evenhand.engine.programs import ProgramChanges, ProgramFingerprints, ProgramSurvey, without_programs
 from evenhand.engine.store_location import run_command
 from evenhand.store.results import case_hashes
 from evenhand.store.rows import column
@@ -59,19 +59,19 @@ def case_differences(store: Store, run: RunRecord, job: Job) -> list[str]:
 
 def program_changes(store: Store, run: RunRecord, job: Job) -> ProgramChanges:
     """Return the programs of a run that have another source now than when it began, as far as that is known."""
-    before = ProgramPrints.of(run.options)
+    before = ProgramFingerprints.of(run.options)
     if before is None:
         return ProgramChanges()
     survey = ProgramSurvey.of(job)
     for page in store.planned(run):
         for planned in page:
             survey.add(job.evaluators_for(planned))
-    return survey.prints.changed_since(before)
+    return survey.fingerprints.changed_since(before)
 
 
 def program_notes(store: Store, run: RunRecord, job: Job) -> Iterator[str]:
     """Say of which programs of a run it is unknown whether they have changed."""
-    before = ProgramPrints.of(run.options)
+    before = ProgramFingerprints.of(run.options)
     if before is not None:
         if before.unknown:
             yield (
@@ -81,10 +81,10 @@ def program_notes(store: Store, run: RunRecord, job: Job) -> Iterator[str]:
         return
     survey = ProgramSurvey.of(job)
     survey.add(evaluator for planned in next(store.planned(run), ()) for evaluator in job.evaluators_for(planned))
-    if survey.prints:
+    if names := survey.fingerprints.names:
         yield (
-            f"note: run {run.id} has no fingerprints of its programs, so whether {', '.join(survey.prints.names)} has "
-            "changed since it began is unknown"
+            f"note: run {run.id} has no fingerprints of its programs, so whether {', '.join(names)} has changed since "
+            "it began is unknown"
         )
 
 
@@ -201,5 +201,5 @@ def copy_finished(store: Store, before: RunRecord, run: RunRecord, job: Job) -> 
 
 def changed_programs(before: RunRecord, run: RunRecord) -> ProgramChanges:
     """Return the programs that have another source in a run than in an earlier one."""
-    then, now = ProgramPrints.of(before.options), ProgramPrints.of(run.options)
+    then, now = ProgramFingerprints.of(before.options), ProgramFingerprints.of(run.options)
     return ProgramChanges() if then is None or now is None else now.changed_since(then)

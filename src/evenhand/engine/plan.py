@@ -117,8 +117,8 @@ def fill(store: Store, run: RunRecord, job: Job, scope: Scope) -> RunRecord:
     if not count:
         advice = "give at least one" if job.source is None else "list some under cases"
         raise ConfigError(f"{job.source or job.name}: there are no cases; {advice}")
-    if programs.prints:
-        store.runs.set_options(run, {**run.options, PROGRAMS: programs.prints.as_dict()})
+    if programs.fingerprints:
+        store.runs.set_options(run, {**run.options, PROGRAMS: programs.fingerprints.as_dict()})
     return store.runs.mark(run, RunStatus.RUNNING, cases=count)
 
 

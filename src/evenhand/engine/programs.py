@@ -7,6 +7,7 @@ of what it imports from its own folder and from that of the suite. Other files t
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -28,10 +29,11 @@ TARGET: Final = "target"
 EVALUATORS: Final = "evaluators"
 _OWN: Final = "evenhand"
 _MOST_KNOWN: Final = 4096
+_PART: Final = 1 << 20
 _CONTAINERS: Final = (Mapping, list, tuple, set, frozenset, functools.partial)
 
 # The fingerprints of programs by their names; None where no source was found.
-Prints: TypeAlias = dict[str, str | None]
+FingerprintsByName: TypeAlias = dict[str, str | None]
 
 
 @runtime_checkable
@@ -48,14 +50,14 @@ def without_programs(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramPrints:
+class ProgramFingerprints:
     """The fingerprints of a run: those of what answers, and those of what judges, by the names of the evaluators."""
 
     target: Mapping[str, str | None] = field(default_factory=dict)
     evaluators: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> ProgramPrints | None:
+    def of(cls, options: Mapping[str, Any]) -> ProgramFingerprints | None:
         """Read those of a run from its options; None where it has none, as runs of earlier versions."""
         stored = options.get(PROGRAMS)
         if not isinstance(stored, Mapping):
@@ -64,7 +66,7 @@ class ProgramPrints:
 
     def as_dict(self) -> dict[str, Any]:
         """Return them as plain JSON values."""
-        return {TARGET: dict(self.target), EVALUATORS: {name: dict(prints) for name, prints in self.evaluators.items()}}
+        return {TARGET: dict(self.target), EVALUATORS: {name: dict(own) for name, own in self.evaluators.items()}}
 
     def __bool__(self) -> bool:
         return bool(self.target or self.evaluators)
@@ -72,22 +74,22 @@ class ProgramPrints:
     @property
     def names(self) -> list[str]:
         """All programs by name."""
-        return sorted({name for prints in (self.target, *self.evaluators.values()) for name in prints})
+        return sorted({name for fingerprints in (self.target, *self.evaluators.values()) for name in fingerprints})
 
     @property
     def unknown(self) -> list[str]:
         """Those of which no source was found."""
         every = (self.target, *self.evaluators.values())
-        return sorted({name for prints in every for name, found in prints.items() if found is None})
+        return sorted({name for fingerprints in every for name, found in fingerprints.items() if found is None})
 
-    def changed_since(self, before: ProgramPrints) -> ProgramChanges:
+    def changed_since(self, before: ProgramFingerprints) -> ProgramChanges:
         """Return whose source has changed since; what was not there before is no change of a source."""
         return ProgramChanges(
             target=_changed(before.target, self.target),
             evaluators={
                 name: changed
-                for name, prints in self.evaluators.items()
-                if (changed := _changed(before.evaluators.get(name, {}), prints))
+                for name, fingerprints in self.evaluators.items()
+                if (changed := _changed(before.evaluators.get(name, {}), fingerprints))
             },
         )
 
@@ -117,8 +119,8 @@ class ProgramSurvey:
 
     def __init__(self, folder: Path | None) -> None:
         self._sources = Sources(folder)
-        self._target: Prints = {}
-        self._evaluators: dict[str, Prints] = {}
+        self._target: FingerprintsByName = {}
+        self._evaluators: dict[str, FingerprintsByName] = {}
         # By object, which is kept, so that no other can come to have its number.
         self._seen: dict[int, Evaluator] = {}
 
@@ -126,7 +128,7 @@ class ProgramSurvey:
     def of(cls, job: Job) -> ProgramSurvey:
         """Begin with what answers in a job."""
         survey = cls(job.folder)
-        survey._target = survey._sources.prints_of(job.target)
+        survey._target = survey._sources.fingerprints_of(job.target)
         return survey
 
     def add(self, evaluators: Iterable[Evaluator]) -> None:
@@ -137,13 +139,13 @@ class ProgramSurvey:
             if len(self._seen) >= _MOST_KNOWN:  # a suite may have other evaluators for each case
                 self._seen.clear()
             self._seen[id(evaluator)] = evaluator
-            if prints := self._sources.prints_of(evaluator):
-                self._evaluators.setdefault(evaluator.name, {}).update(prints)
+            if fingerprints := self._sources.fingerprints_of(evaluator):
+                self._evaluators.setdefault(evaluator.name, {}).update(fingerprints)
 
     @property
-    def prints(self) -> ProgramPrints:
+    def fingerprints(self) -> ProgramFingerprints:
         """What was found."""
-        return ProgramPrints(target=self._target, evaluators=self._evaluators)
+        return ProgramFingerprints(target=self._target, evaluators=self._evaluators)
 
 
 class Sources:
@@ -153,14 +155,14 @@ class Sources:
         self._folder = None if folder is None else folder.resolve()
         self._files: dict[Path, tuple[str, ast.Module | None]] = {}
 
-    def prints_of(self, part: object) -> Prints:
+    def fingerprints_of(self, part: object) -> FingerprintsByName:
         """Return the fingerprints of all programs, functions and classes of users in a target or an evaluator."""
-        found: Prints = {}
+        found: FingerprintsByName = {}
         for item, version in _programs_in(part):
-            found.setdefault(_name_of(item), self._print_of(item) if version is None else f"version {version}")
+            found.setdefault(_name_of(item), self._fingerprint_of(item) if version is None else f"version {version}")
         return found
 
-    def _print_of(self, item: Command | Callable[..., Any]) -> str | None:
+    def _fingerprint_of(self, item: Command | Callable[..., Any]) -> str | None:
         files = self._of_command(item) if isinstance(item, Command) else self._of_function(item)
         if not files:
             return None
@@ -219,16 +221,17 @@ class Sources:
 def _read(path: Path) -> tuple[str, ast.Module | None]:
     """Return the hash of a file, and its syntax tree where it is Python."""
     try:
-        content = path.read_bytes()
+        if path.suffix == ".py":
+            with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                tree = ast.parse(path.read_bytes())
+                return hashed(ast.dump(tree).encode("utf-8", "surrogatepass")).hexdigest(), tree
+        content = hashed(b"")
+        with path.open("rb") as file:  # which may be a model of some gigabytes
+            while part := file.read(_PART):
+                content.update(part)
     except OSError as error:
         return f"unreadable: {type(error).__name__}", None
-    if path.suffix == ".py":
-        try:
-            tree = ast.parse(content)
-            return hashed(ast.dump(tree).encode("utf-8", "surrogatepass")).hexdigest(), tree
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            pass  # whatever runs it may read it otherwise
-    return hashed(content).hexdigest(), None
+    return content.hexdigest(), None
 
 
 def _programs_in(part: object, version: str | None = None) -> Iterator[tuple[Command | Callable[..., Any], str | None]]:

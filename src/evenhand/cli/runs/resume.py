@@ -268,7 +268,7 @@ def require_same(store: Store, run: RunRecord, job: Job) -> None:
 def require_unchanged(store: Store, run: RunRecord, typed: Overrides, console: Console) -> None:
     """Refuse to report a finished run as what its suite is now, where the suite or a program has changed since.
 
-    Where that cannot be found out, as without the key of a judge or the file of a suite, it is said.
+    Without the key of a judge, this cannot be found out, which is said. A suite whose file is gone cannot have changed.
     """
     if run.source is None or not Path(run.source).is_file():
         return
@@ -306,6 +306,8 @@ def _fork(store: Store, before: RunRecord, job: Job, overrides: Overrides, sessi
 def _renewed(store: Store, before: RunRecord, run: RunRecord) -> Iterator[str]:
     """Say what is done again since a program has changed, and what that took before."""
     changes = changed_programs(before, run)
+    if not (changes.target or changes.evaluators):
+        return
     summary = overview_of(store, before).summary
     if changes.target:
         spent = f" and {cost_text(summary.cost)}" if summary.cost else ""
